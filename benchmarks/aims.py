@@ -1,4 +1,4 @@
-"""Run the benchmarks one after the other, and print a table of all aims with what was measured.
+"""Run the benchmarks one after the other, and print a table of all aims and measured figures.
 
     python benchmarks/aims.py [SCRIPT...]        names without folder and ending; omitted: all
 

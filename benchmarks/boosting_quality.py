@@ -1,12 +1,12 @@
-"""Judge boosting beside scikit-learn, XGBoost and LightGBM: loss on rows that were not seen, at equal settings.
+"""Compare boosting with scikit-learn, XGBoost and LightGBM: loss on unseen rows, at equal settings.
 
 Run `python benchmarks/boosting_quality.py --help` for its options. Rounds, leaves, learning rate, bins, penalties and
-the least leaf are the same for all, set where defaults differ (LightGBM asks for 20 rows in a leaf, as scikit-learn's
-histogram boosting does; XGBoost's lambda is 1). Leaves are grown best first, `min_samples_leaf` by rows or, where a
-library counts hessians only, by a least sum that comes near it. The seeds part the rows anew; figures are means over
-them, with the standard error of the difference to the best of the others.
+the smallest leaf are the same for all; they are set where defaults differ (LightGBM and scikit-learn's histogram
+boosting require 20 rows in a leaf; XGBoost's lambda is 1). Leaves are grown best first. `min_samples_leaf` counts rows
+or, if a library only counts hessians, an approximately equal sum of these. Each seed splits the rows differently;
+figures are means over seeds, with the standard error of the difference to the best peer.
 
-Log loss for classes, squared error for numbers; less is better.
+The loss is log loss for classes, squared error for numbers; less is better.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Set(NamedTuple):
 
 
 def spirals(n: int = 1500, *, turns: float = 1.5, noise: float = 0.05, seed: int = 0) -> Set:
-    """Make two arms that wind around each other: no cut along a column helps by itself."""
+    """Make two spiral arms: no single split helps."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     along = np.sqrt(rng.random(n))
@@ -56,7 +56,7 @@ def spirals(n: int = 1500, *, turns: float = 1.5, noise: float = 0.05, seed: int
 
 
 def noisy_labels(n: int = 3000, *, seed: int = 0) -> Set:
-    """Make classes of which a fifth are drawn anew: what can be fitted and should not be."""
+    """Make classes with a fifth of the labels drawn at random: noise that can be fitted and should not be."""
     x, y = datasets.make_classification(n, 15, n_informative=6, flip_y=0.2, random_state=seed)
     return Set("noisy labels", False, x.astype(np.float32), y)
 
@@ -109,7 +109,7 @@ def peers(data: Set, kind: str, seed: int) -> dict[str, Any]:
     try:
         import xgboost
 
-        twice = 2.0 if _n_classes(data) > 2 else 1.0  # so much larger are its hessians of the softmax
+        twice = 2.0 if _n_classes(data) > 2 else 1.0  # its hessians of the softmax are larger by this factor
         make = xgboost.XGBRegressor if data.is_number else xgboost.XGBClassifier
         found["XGBoost"] = make(
             n_estimators=ROUNDS, max_leaves=LEAVES, learning_rate=RATE * twice, max_bin=BINS, max_depth=0,
@@ -123,7 +123,7 @@ def peers(data: Set, kind: str, seed: int) -> dict[str, Any]:
 
         make = lightgbm.LGBMRegressor if data.is_number else lightgbm.LGBMClassifier
         n_classes = _n_classes(data)
-        more = n_classes / (n_classes - 1) if n_classes > 2 else 1.0  # the same of LightGBM's
+        more = n_classes / (n_classes - 1) if n_classes > 2 else 1.0  # the same for LightGBM
         found["LightGBM"] = make(
             n_estimators=ROUNDS, num_leaves=LEAVES, learning_rate=RATE * more, max_bin=BINS, max_depth=-1,
             reg_lambda=more, min_child_samples=1, min_child_weight=LEAST_HESSIAN * more, n_jobs=1, random_state=seed,
@@ -160,7 +160,7 @@ def losses(data: Set, kind: str, n_seeds: int = N_SEEDS) -> dict[str, npt.NDArra
 
 
 def behind(found: dict[str, npt.NDArray[np.float64]]) -> tuple[str, float, float]:
-    """Return the best of the others, how far ours lies above it on average, and the standard error of that."""
+    """Return the best peer, the mean difference of ours to it, and the standard error of that."""
     best = min((name for name in found if name != "ours"), key=lambda name: found[name].mean())
     gaps = found["ours"] - found[best]
     return best, float(gaps.mean()), float(gaps.std(ddof=1) / math.sqrt(len(gaps)))

@@ -7,8 +7,8 @@ bins, for the same number of rounds. In one run, in turns, each with 1 and 2 thr
   regression  200,000 rows x 30 columns
   pixels      100,000 depth pixels x 200 responses x 31 parts: 31 trees in a round
 
-A ratio below 1 means that ours takes less. The loss is that of rows that were not trained on. LightGBM with 2 threads
-stalls on a busy machine: that is why the best is taken, and the processor time of 1 thread stands beside it.
+A ratio below 1 means that ours takes less. The loss is that of unseen rows. LightGBM with 2 threads stalls on a busy
+machine; therefore the best time counts, and the processor time of 1 thread is shown, too.
 """
 
 from __future__ import annotations

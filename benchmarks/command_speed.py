@@ -1,9 +1,9 @@
-"""Time `depthforest label`: frames a second with its files, what each stage costs, and how long one frame takes.
+"""Time `depthforest label`: frames per second including files, the cost of each stage, and the time of one frame.
 
-Run `python benchmarks/command_speed.py [MODEL]`. Frames of 640 x 480 in furnished rooms, one person, Kinect v1 noise;
-people are looked for. Stages are timed alone on one thread; runs read and write real files on two threads. Processor
-time is shown beside wall time, because others may use the machine: with both cores free, a run makes 2 divided by the
-processor seconds of a frame, if nothing waits. Everything is compiled before it is timed; the best turn counts.
+Run `python benchmarks/command_speed.py [MODEL]`. Frames of 640 x 480 in furnished rooms, one person, Kinect v1 noise,
+with detection of people. Stages are timed alone on one thread; runs read and write real files on two threads. Processor
+time is shown beside wall time, because others may use the machine: with both cores free, and if nothing waits, a run
+makes 2 frames per processor time of a frame. Everything is compiled before it is timed; the best turn counts.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
     python benchmarks/dask_speed.py --data frames.zarr    # make the frames once, and keep them
 
 All grow the same tree in one run, `--repeats` times, threads and cluster in turns; the best time of each counts. There
-are as many threads as workers, but no more than cores. The model takes its rate from those threads, and the time of a
-task from this cluster: what it predicts is what the cluster adds. Processor time is that of the client, the scheduler
-and the workers; divided by the time it says how much of the cores they had.
+are as many threads as workers, but no more than cores. The model uses the rate of these threads and the task time of
+this cluster, so it predicts the overhead of the cluster. Processor time is that of the client, the scheduler and the
+workers; divided by the wall time, it is the number of cores that they had.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def parsed() -> argparse.Namespace:
 
 @dataclass
 class Grown:
-    """A tree, how long it took by the clock and of processors; of each level the seconds, bytes sent, tasks."""
+    """A tree, its wall time and processor time, and the seconds, sent bytes and tasks of each of its levels."""
 
     digest: str
     seconds: float

@@ -1,9 +1,10 @@
-"""Judge the ensembles as they come beside their peers, on tables that no constant was chosen on, and print the aims.
+"""Compare the ensembles with their peers, all with defaults, on tables that no constant was chosen on; print the aims.
 
     python benchmarks/ensemble_defaults.py [--seeds 5] [--chosen] [--only boosting|forests|others]
 
-Half of the rows are learned from, the other half judges: log loss for classes, root mean squared error for numbers, the
-mean over seeds that part the rows anew. No option is set but the seed and one thread. Times are processor time.
+Half of the rows are for training, the other half for testing: log loss for classes, root mean squared error for
+numbers, averaged over seeds that split the rows differently. Only the seed and one thread are set. Times are processor
+time.
 
 boosting   Newton boosting beside LightGBM and XGBoost, 100 rounds each: the loss over that of the better of the two
            (at most 1.03 for classes, 1.01 for numbers, on every table), the time of a fit over LightGBM's (0.9)
@@ -12,9 +13,9 @@ forests    random forests and extra trees beside scikit-learn's, 100 trees each:
 others     AdaBoost's predict, extra trees on few rows of numbers, and forests of 200 rows x 50,000 columns: the time
            over scikit-learn's (1.0), the least of three turns
 
-The defaults of Newton boosting were chosen, among ten candidates with three seeds, on the tables that `--chosen` shows:
-what they look like there says little. Tables are generated or come with scikit-learn; all are small. The digits are on
-both sides, one half each.
+The defaults of Newton boosting were chosen among ten candidates, with three seeds, on the tables of `--chosen`; figures
+on those are optimistic. Tables are generated or bundled with scikit-learn; all are small. Each side has one half of the
+digits.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ CLASS_AIM, NUMBER_AIM, TIME_AIM, FOREST_AIM, OTHER_AIM = 1.03, 1.01, 0.9, 0.5, 1
 
 
 def blobs(n_classes: int, n: int, n_columns: int, spread: float, seed: int, power: float = 0.0) -> Table:
-    """Make classes about points of their own; with `power` the later ones are rarer."""
+    """Make classes around random centers; with `power`, later ones are rarer."""
     rng = np.random.default_rng(seed)
     shares = 1.0 / np.arange(1, n_classes + 1) ** power
     y = rng.choice(n_classes, n, p=shares / shares.sum())
@@ -59,7 +60,7 @@ def blobs(n_classes: int, n: int, n_columns: int, spread: float, seed: int, powe
 
 
 def eight_blobs() -> Table:
-    """Make eight classes; other draws than those of `blobs`, because the defaults were chosen by them."""
+    """Make eight classes, with other random draws than `blobs`, because the defaults were chosen on them."""
     rng = np.random.default_rng(1)
     middles, y = 0.8 * rng.normal(size=(8, 8)), rng.integers(0, 8, 600)
     y[:8] = np.arange(8)
@@ -67,7 +68,7 @@ def eight_blobs() -> Table:
 
 
 def steps(n: int, seed: int, noise: float) -> Table:
-    """Make numbers of steps and products, with columns that say nothing and missing values."""
+    """Make targets of steps and products, with uninformative columns and missing values."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 12))
     y = 3 * (x[:, 0] > 0.5) + x[:, 1] * x[:, 2] + np.sin(3 * x[:, 3]) + noise * rng.normal(size=n)
@@ -94,7 +95,7 @@ def chosen_tables() -> dict[str, Table]:
 
 
 def other_tables() -> dict[str, Table]:
-    """Return the tables that judge."""
+    """Return the tables for the comparison."""
     digits, numbers = datasets.load_digits(return_X_y=True)
     make = datasets.make_classification
     return {
@@ -115,23 +116,23 @@ def other_tables() -> dict[str, Table]:
 
 
 def ours(is_number: bool, seed: int) -> Any:
-    """Return our booster as it comes."""
+    """Return our booster with its defaults."""
     return (NewtonBoostingRegressor if is_number else NewtonBoostingClassifier)(random_state=seed, n_jobs=1)
 
 
 def lightgbms(is_number: bool, seed: int) -> Any:
-    """Return LightGBM's as it comes."""
+    """Return LightGBM's with its defaults."""
     kind = lightgbm.LGBMRegressor if is_number else lightgbm.LGBMClassifier
     return kind(random_state=seed, n_jobs=1, verbose=-1)
 
 
 def xgboosts(is_number: bool, seed: int) -> Any:
-    """Return XGBoost's as it comes."""
+    """Return XGBoost's with its defaults."""
     return (xgboost.XGBRegressor if is_number else xgboost.XGBClassifier)(random_state=seed, n_jobs=1)
 
 
 def forests(library: Any, kind: str) -> Make:
-    """Return how a library's forests are made, as they come."""
+    """Return a function that makes a library's forests with their defaults."""
     return lambda is_number, seed: getattr(library, kind + ("Regressor" if is_number else "Classifier"))(
         random_state=seed, n_jobs=1
     )
@@ -233,7 +234,7 @@ def print_time(what: str, own: float, other: float) -> None:
 
 
 def judge_others() -> None:
-    """Print what once was slower than scikit-learn."""
+    """Print cases that were once slower than scikit-learn."""
     sets = {
         "breast cancer": datasets.load_breast_cancer(return_X_y=True),
         "digits": datasets.load_digits(return_X_y=True),

@@ -35,7 +35,7 @@ PIXELS_PER_FRAME = 150
 
 
 class Set(NamedTuple):
-    """Rows to fit and rows to judge by."""
+    """Training rows and test rows."""
 
     name: str
     is_number: bool
@@ -51,7 +51,7 @@ def halves(name: str, x: Any, y: Any, *, is_number: bool = False) -> Set:
 
 
 def pixels(n: int, n_features: int) -> Set:
-    """Make pixels of synthetic rooms; those to judge by are of other bodies."""
+    """Make pixels of synthetic rooms; test pixels are of other bodies."""
     probes = draw_probes(n_features)
     tables = []
     for seed, count in ((1, n), (2, n // 4)):
@@ -85,7 +85,7 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def time_set(data: Set, kind: str, n_trees: int, turns: int, seeds: int) -> None:
-    """Print one line: best times of both libraries, their ratios, and how right they are."""
+    """Print one line: best times of both libraries, their ratios, and their scores."""
     best = {(library, what): np.inf for library in ("ours", "sklearn") for what in ("fit", "predict")}
     scores: dict[str, list[float]] = {"ours": [], "sklearn": []}
     for turn in range(max(turns, seeds)):
@@ -109,7 +109,7 @@ def time_set(data: Set, kind: str, n_trees: int, turns: int, seeds: int) -> None
 
 
 def part_of(data: Set, n_rows: int, n_features: int, n_classes: int) -> Set:
-    """Return a part of the pixels, their classes merged to so many."""
+    """Return a subset of the pixels, with classes merged to `n_classes`."""
     y = data.y % n_classes
     return data._replace(x=np.ascontiguousarray(data.x[:n_rows, :n_features]), y=y[:n_rows])
 
@@ -147,7 +147,7 @@ def grown_mb(data: Set, kind: str, n_trees: int, is_ours: bool, out: Any) -> Non
 
 
 def peak_mb() -> float:
-    """Return this process's peak memory in MB (Linux); what `resource` gives counts the parent's too."""
+    """Return this process's peak memory in MB (Linux); that of `resource` includes the parent's."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) / 1024
 

@@ -1,9 +1,9 @@
-"""Time exported forests against the exact walk in Python: milliseconds a person on one thread, and ratios.
+"""Time exported forests against the exact walk in Python: milliseconds per person on one thread, and ratios.
 
 Run `python benchmarks/export_speed.py [MODEL...]`: names or files; without any, body31-fast and body31. It needs gcc or
 clang; with node and Zig (`depthforest[wasm]`) the WebAssembly module is timed, too. People are those of the bundled
-samples. Ways take turns in one run, and the best turn counts; times of C and Python are the thread's own, those of node
-the process's, so that other programs disturb them less.
+samples. Variants take turns in one run, and the best turn counts. Times of C and Python are those of the thread, times
+of node those of the process, so that other programs disturb them less.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Time the first run: label and fits with no compiled kernels, each in a new process and a new cache folder.
 
-Run `python benchmarks/first_run.py --help` for its options. For each action: seconds of the clock and of the processor
-(with all child processes) of the first and the second run. `label` is also run with commands that compile by themselves
-(one process), as it was before, and with processes side by side. Fits in Python never start processes.
+Run `python benchmarks/first_run.py --help` for its options. For each action: wall time and processor time (with all
+child processes) of the first and the second run. `label` runs both with compiling in the command itself (one process)
+and with parallel processes. Fits in Python never start processes.
 
-On a busy machine look at the processor: with p processes the clock of a quiet one shows no more than what one process
-needs at most, and no less than a p-th of all. It takes two to three minutes.
+On a busy machine, use the processor time: with p processes, the wall time on a quiet one is at least a p-th of the
+total, and at least that of the longest process. It takes two to three minutes.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ estimator = getattr(ensemble, sys.argv[1])()
 estimator.fit(x, y, qid=np.repeat(np.arange(20), 30)) if sys.argv[1] == "LambdaMART" else estimator.fit(x, y)
 """
 AIMS = {"label": 15.0, "fit": 12.0}
-"""Seconds of the clock on two cores."""
+"""Wall time in seconds on two cores."""
 
 
 class Seconds(NamedTuple):
-    """Of one run: by the clock, and of the processor with all child processes."""
+    """Wall time and processor time, with all child processes, of one run."""
 
     clock: float
     processor: float

@@ -1,4 +1,4 @@
-"""Time joints beside labeling: milliseconds a person, at 640 x 480 and 320 x 240, on one thread.
+"""Time joints and labeling: milliseconds per person, at 640 x 480 and 320 x 240, on one thread.
 
 Run `python benchmarks/joint_speed.py [MODEL...]`; without a model, the shipped one. Everything is compiled before it is
 timed; labeling and joints take turns, and the best turn of each counts. Joints may cost at most half of labeling.

@@ -1,8 +1,8 @@
-"""Time ways to lay out what labeling reads: nodes, leaves and pixels; nanoseconds a pixel on one thread.
+"""Time memory layouts of nodes, leaves and pixels for labeling: nanoseconds per pixel on one thread.
 
 Run `python benchmarks/label_layouts.py [MODEL...]`: files of models; without any, the shipped one. One person in frames
-of 640 x 480, not mirrored. Everything is compiled before it is timed; the ways take turns, and the best turn counts.
-Times are the thread's own, so that other programs disturb them less.
+of 640 x 480, not mirrored. Everything is compiled before it is timed; the layouts take turns, and the best turn counts.
+Times are those of the thread, so that other programs disturb them less.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def without_top(packed: PackedForest) -> PackedForest:
 
 
 def breadth_first(packed: PackedForest) -> PackedForest:
-    """Return the same rows, those of a level side by side."""
+    """Return the same rows, level by level."""
     n_trees = len(packed.exits)
     order = [np.arange(2 * n_trees)]
     for root in 2 * np.arange(n_trees):
@@ -53,7 +53,7 @@ def breadth_first(packed: PackedForest) -> PackedForest:
 
 
 def unaligned(packed: PackedForest) -> PackedForest:
-    """Return the same rows, pairs of which lie across the border of two cache lines."""
+    """Return the same rows, with each pair across two cache lines."""
     memory = aligned((len(packed.values) + 1, packed.values.shape[1]), np.float32)
     memory[1:] = packed.values
     return replace(packed, values=memory[1:], links=memory[1:].view(np.int32))
@@ -155,7 +155,7 @@ def _arrive(crop, places, scales, n_cols, packed, n_trees, out):  # type: ignore
 
 
 def leaf_ways(forest: df.Forest, packed: PackedForest, walks: list[PersonArrays]) -> dict[str, Callable[[], object]]:
-    """Return ways to add up the leaves that pixels have arrived at; the walk itself is left out."""
+    """Return variants of adding up the leaves that pixels have reached, without the walk itself."""
     parts = []
     for crop, n_cols, places, scales in walks:
         arrived = np.empty((len(places), forest.n_trees), dtype=np.int32)
@@ -181,7 +181,7 @@ def leaf_ways(forest: df.Forest, packed: PackedForest, walks: list[PersonArrays]
 
 
 def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]:
-    """Return nanoseconds a pixel of each way."""
+    """Return nanoseconds per pixel of each variant."""
     walks: list[PersonArrays] = []
     for frame, mask in zip(frames, masks, strict=True):
         crop = crop_person(frame, mask, forest.background_mm)

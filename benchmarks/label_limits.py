@@ -1,17 +1,17 @@
-"""How far labeling is from what the machine can do: reads, cache misses and nanoseconds of each stage beside limits.
+"""How far labeling is from the machine's limits: reads, cache misses and nanoseconds of each stage.
 
     python benchmarks/label_limits.py [MODEL]
 
 One person at 640 x 480, one thread, sparse labeling. The machine's own figures are measured in the same run:
 
-  chase    dependent reads of random cache lines: what a read costs that waits for the one before
-  scatter  independent reads of random cache lines: what a read costs when many are under way at once
+  chase    dependent reads of random cache lines: the cost of a read that waits for the one before
+  scatter  independent reads of random cache lines: the cost of a read when many are in flight
   copy     a stream copy: bytes read and written one after the other
 
-A stage that reads at random is held against its reads at the price of `scatter`, in an array as large as the one it
-reads; a stage that passes over memory in order, against its bytes at the price of `copy`. Cache misses are counted by a
-model of the first two caches (least recently used), because counters of the processor cannot be read on most virtual
-machines; the sizes are this machine's, or 48 kB and 1 MB where it does not tell.
+A stage with random reads is compared with the same number of reads at the cost of `scatter`, in an array of the same
+size; a stage that reads memory in order, with its bytes at the cost of `copy`. Cache misses are counted by a model of
+the first two caches (least recently used), because hardware counters are not available on most virtual machines. The
+sizes are this machine's, or 48 kB and 1 MB if it does not report them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _scatter(values: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> in
 
 @kernel
 def _touch(line: int, tags: npt.NDArray[np.int64]) -> bool:
-    """Look a cache line up in a model of a cache (sets, ways), the latest first; return whether it was missing."""
+    """Look up a cache line in a model of a cache (sets, ways), the latest first; return whether it was missing."""
     own = tags[line % len(tags)]
     n = len(own)
     at = 0
@@ -76,7 +76,7 @@ def _touch_both(line: int, near: npt.NDArray[np.int64], far: npt.NDArray[np.int6
 def _trace(person, packed, n_trees, near, far, steps, misses):  # type: ignore[no-untyped-def]
     """Walk as `find_leaves` does, and count steps and misses: `steps` (2,) top and rest, `misses` (3, 2) by array.
 
-    Lines of nodes, tops and crop are numbered one behind the other.
+    Lines of nodes, tops and crop are numbered consecutively.
     """
     crop, n_cols, places, scales = person
     values, links, tops, exits, _ = packed
@@ -122,7 +122,7 @@ def _trace(person, packed, n_trees, near, far, steps, misses):  # type: ignore[n
 
 
 def reads(n_bytes: int) -> tuple[float, float]:
-    """Return nanoseconds of a dependent and of an independent read of random lines in so many bytes."""
+    """Return nanoseconds of a dependent and of an independent read of random lines in `n_bytes` bytes."""
     rng = np.random.default_rng(0)
     order = rng.permutation(max(2, n_bytes // LINE))
     links = np.zeros(LINE // 8 * len(order), dtype=np.int64)
@@ -133,7 +133,7 @@ def reads(n_bytes: int) -> tuple[float, float]:
 
 
 def copy_rate() -> float:
-    """Return the nanoseconds of a byte in a stream copy, read and written bytes counted."""
+    """Return the nanoseconds per byte in a stream copy, counting bytes read and written."""
     source = np.ones(2**23, dtype=np.uint8)
     target = np.empty_like(source)
     (seconds,) = best(lambda: np.copyto(target, source), clock=time.thread_time)
@@ -159,7 +159,7 @@ def cache_sizes() -> list[tuple[int, int]]:
 
 
 def stage_times(forest: df.Forest, frames: list[df.Frame], masks: list[Any]) -> dict[str, float]:
-    """Return microseconds a frame of every stage of `Forest.label`, and of the whole."""
+    """Return microseconds per frame of every stage of `Forest.label`, and of the whole."""
     taken: dict[str, float] = {}
 
     def timed(name: str, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,16 +1,16 @@
-"""Time labeling: frames a second, beside the plain walk, scikit-learn's forest and the latency of memory.
+"""Time labeling in frames per second, compared with the plain walk, scikit-learn's forest and memory latency.
 
 Run `python benchmarks/label_speed.py [MODEL...]`: files of models, PCL's imported trees for example; without any, the
-shipped one. One person, in frames of 320 x 240 and 640 x 480. Everything is compiled before it is timed; what is
-compared takes turns, and the best turn of each counts.
+shipped one. One person, in frames of 320 x 240 and 640 x 480. Everything is compiled before it is timed; the variants
+take turns, and the best turn of each counts.
 
   fast     Forest.label_many
   plain    the reference, one pixel at a time (Forest.predict), on the same threads
   sklearn  the responses to as many pairs of probes as the paper tries at a node, then scikit-learn's random forest of
            as many trees of the same depth on them
-  chase    dependent reads in an array as large as the packed nodes: what a step costs that waits for memory
+  chase    dependent reads in an array as large as the packed nodes: the cost of a step that waits for memory
 
-`label_layouts.py` times ways to lay out nodes, leaves and pixels.
+`label_layouts.py` times other memory layouts of nodes, leaves and pixels.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from synth import Config, Generator
 
 N_FRAMES = 12
 POOL = 2000
-"""Pairs of probes of scikit-learn's matrix: what Shotton et al. try at a node."""
+"""Pairs of probes in scikit-learn's matrix: as many as Shotton et al. try at a node."""
 
 SKLEARN_PIXELS = 4000
 TURNS = 5
@@ -92,7 +92,7 @@ def sklearn_seconds(forest: df.Forest, frames: Frames, masks: Masks) -> float:
 
     train = np.concatenate([matrix(i, SKLEARN_PIXELS // 4) for i in range(4)])
     judge = RandomForestClassifier(forest.n_trees, max_depth=20, max_features=40, n_jobs=1, random_state=0)
-    judge.fit(train, rng.integers(0, 31, len(train)))  # labels of chance give full trees
+    judge.fit(train, rng.integers(0, 31, len(train)))  # random labels give full trees
     start = time.perf_counter()
     judge.predict_proba(matrix(5))
     return time.perf_counter() - start

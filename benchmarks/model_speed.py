@@ -1,9 +1,9 @@
-"""How long shipped models take for a person, as they ask to be used, beside the exact walk of every pixel.
+"""Time per person of the shipped models with their defaults, compared with the exact walk of every pixel.
 
     python benchmarks/model_speed.py [body31 body31-fast]
 
-Each frame is labeled in one way after the other, several times; the best processor time of each counts, so that waiting
-for a busy machine does not. Joints are those that are found after labeling.
+Each frame is labeled by each variant in turn, several times; the best processor time of each counts, so that a busy
+machine does not matter. Joints are found after labeling.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Time finding people: milliseconds a frame by stage, without a background and with one, at 320 x 240 and 640 x 480.
+"""Time finding people: milliseconds per frame by stage, with and without a background, at 320 x 240 and 640 x 480.
 
 Run `python benchmarks/people_speed.py`. Furnished rooms with one person each; everything is compiled before it is
-timed. Stages take turns; of each the best turn counts for every frame, and the mean over frames is printed: processor
-time of one thread. Stages that are indented are a part of the one above. The last lines are the totals.
+timed. Stages take turns; the best turn of each counts for every frame, and the mean over frames is printed, in
+processor time of one thread. Indented stages are part of the one above. The last lines are the totals.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from synth import Config, Generator, Recording
 
 TURNS = 9
 N_TRACKED = 30
-"""Frames of a recording that a tracker is timed on."""
+"""Number of frames of a recording for timing a tracker."""
 
 TOTAL = "find_people"
 CAMERAS = {"320 x 240": "kinect_v1@320x240", "640 x 480": "kinect_v1"}
@@ -76,7 +76,7 @@ def without_background(frame: Frame) -> Works:
 
 
 def with_background(frame: Frame, background: Background) -> Works:
-    """Return the stages for a frame before a background that is known."""
+    """Return the stages for a frame in front of a known background."""
     compared = background.compare(frame)
     is_kept = compared == SOMEBODY
     grid = DepthGrid.of(frame, is_kept=is_kept, noise=background.noise)

@@ -1,8 +1,8 @@
-"""Time the whole pipeline: a frame of a furnished room in, the joints of its people out; frames a second by stage.
+"""Time the whole pipeline, from a frame of a furnished room to the joints of its people: frames per second by stage.
 
 Run `python benchmarks/pipeline_speed.py [MODEL]`. Frames of 640 x 480 and 320 x 240 with one person, Kinect v1 noise.
-Each stage is timed alone on one thread, then all of them on one and two threads, frame beside frame. Everything is
-compiled before it is timed; the ways take turns, and the best turn of each counts.
+Each stage is timed alone on one thread, then all of them on one and two threads, with frames in parallel. Everything is
+compiled before it is timed; the variants take turns, and the best turn of each counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from synth import Config, Generator
 
 N_FRAMES = 16
 AIMS = {"kinect_v1": 140, "kinect_v1@320x240": 350}
-"""Camera -> frames a second on two threads, without a background, mirrored."""
+"""Camera -> frames per second on two threads, without a background, mirrored."""
 
 Mask = npt.NDArray[np.bool_]
 

@@ -1,8 +1,8 @@
-"""Judge rankers by NDCG@10 on real queries, each query ranked by a model that was fitted without its fold.
+"""Compare rankers by NDCG@10 on real queries, each ranked by a model that was fitted without its fold.
 
 Run `python benchmarks/ranking_quality.py DATA`, DATA being a folder with `rank.train` and `rank.test` and their
-`.query` files. All rankers see the same folds: 5 of all queries, dealt anew by each seed. LightGBM is fitted where it
-is installed. Times are of all folds of a seed, the best of 1 and 2 threads; processor times are of 1 thread.
+`.query` files. All rankers see the same folds: 5 of all queries, split differently by each seed. LightGBM is included
+if it is installed. Times are for all folds of a seed, the best of 1 and 2 threads; processor times are for 1 thread.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ FOLDS = 5
 CUT_OFF = 10
 N_FEATURES = 300
 
-# of all boosted rankers alike
+# the same for all boosted rankers
 ROUNDS = 100
 LEAVES = 31
 LEARNING_RATE = 0.1
 
-# of both networks: few epochs and much decay, because 250 queries are soon learnt by heart
+# of both networks: few epochs and strong decay, because 250 queries are soon memorized
 EPOCHS = 30
 WEIGHT_DECAY = 1.0
 
@@ -59,7 +59,7 @@ class LightGBM(BaseEstimator):  # type: ignore[misc]
 
 
 def lambdamart(seed: int, jobs: int) -> LambdaMART:
-    """Return ours, with the settings that LightGBM has by default."""
+    """Return ours, with LightGBM's default settings."""
     return LambdaMART(
         n_estimators=ROUNDS, max_leaf_nodes=LEAVES, learning_rate=LEARNING_RATE, random_state=seed, n_jobs=jobs
     )
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     best: dict[str, tuple[float, float]] = {}
     for name in options.rankers:
         try:
-            RANKERS[name](0, 1).fit(x[:50], y[:50], qid=qid[:50])  # compiles what is to be compiled
+            RANKERS[name](0, 1).fit(x[:50], y[:50], qid=qid[:50])  # compiles the kernels
         except ImportError:
             print(f"{name:12} is not installed")
             continue

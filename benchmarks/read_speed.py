@@ -1,6 +1,7 @@
-"""How much `read_depth` and `shade` cost beside the bare decoding of the same file.
+"""The cost of `read_depth` and `shade` relative to the bare decoding of the same file.
 
-Every time is the median of repeated runs in this process; the ratios are the claim, the milliseconds the machine's.
+Every time is the median of repeated runs in this process. The ratios are the result; the milliseconds depend on the
+machine.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from synth.scene.rendering import Mesh
 SIZES = ("160x120", "320x240", "640x480")
 REPEATS = 200
 BODY_DISTANCE = 2.2
-"""Meters: the whole stand-in fills about a sixth of the picture, as people in a room do."""
+"""Distance in meters at which the whole stand-in fills about a sixth of the picture, as people in a room do."""
 
 Points = npt.NDArray[np.float64]
 Faces = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ def stand_in_body() -> Body:
     limb = np.repeat(np.arange(len(LIMBS)), len(points))
     weights = np.tile(np.array([0.6, 0.2, 0.1, 0.1]), (len(vertices), 1))
     heads = np.zeros((N_BONES, 3))
-    for bone in range(N_BONES):  # any skeleton does, as long as no bone has length zero
+    for bone in range(N_BONES):  # any skeleton works if no bone has length zero
         heads[bone] = (0.0, 1.0, 0.0) if bone == 0 else heads[PARENTS[bone]] + (0.01, 0.02, 0.03)
     return Body(
         vertices=vertices.astype(np.float32),

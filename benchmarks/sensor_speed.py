@@ -1,4 +1,4 @@
-"""Time the sensor models: milliseconds a frame on one core, at two sizes, and as a ratio to the ideal sensor.
+"""Time the sensor models: milliseconds per frame on one core, at two sizes, and the ratio to the ideal sensor.
 
 Run `python benchmarks/sensor_speed.py [REPEATS]`; every model is compiled before it is timed.
 """

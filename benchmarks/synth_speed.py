@@ -1,10 +1,10 @@
-"""How fast labeled frames are made, how that grows with threads, and what of it is the bare drawing of the body.
+"""Speed of generating labeled frames, its scaling with threads, and the share of drawing the body.
 
-320 x 240, one person in a furnished room, kinect_v1 noise; MakeHuman bodies where the data are installed, mocap poses
-where clips are at hand (`--mocap FOLDER`), else the built-in ones: the first line says which. Compiled and warmed up
-before anything is timed. What is compared takes turns, so that a noisy machine is noisy for all; medians of the turns
-count, the best is printed beside them. Threads that only draw bodies say what more threads can give at all: on a busy
-machine little.
+320 x 240, one person in a furnished room, kinect_v1 noise; MakeHuman bodies if the data are installed, mocap poses if
+there are clips (`--mocap FOLDER`), else the built-in ones; the first line says which. Everything is compiled and warmed
+up before it is timed. The variants take turns, so that a noisy machine affects all equally; medians of the turns count,
+the best is printed beside them. Threads that only draw bodies show the possible gain from more threads, which is small
+on a busy machine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ N_SCENES = 100
 
 
 def rate(work: Callable[[int], object], threads: int) -> float:
-    """Return calls per second on so many threads."""
+    """Return calls per second on `threads` threads."""
     began = time.perf_counter()
     for _ in map_in_order(work, range(N_FRAMES), threads=threads):
         pass
@@ -105,7 +105,7 @@ def main() -> None:
         for name, work in works.items():
             times[name].append(milliseconds(work))
     medians = {name: [statistics.median(turn) for turn in turns] for name, turns in times.items()}
-    # the mean of every frame's best time: other work on the machine spoils it less than the median, but it does
+    # the mean of every frame's best time is less affected by other work on the machine than the median
     best = {name: statistics.mean(map(min, zip(*turns, strict=True))) for name, turns in times.items()}
     whole, *_ = works
     for name in works:
@@ -134,7 +134,7 @@ def body_mesh(scene: Scene, is_closed: bool) -> Mesh:
 
 
 def apply_sensor(frames: Generator, seen: Rendered, seed: int) -> None:
-    """Sense what was drawn last."""
+    """Apply the sensor to the last drawing."""
     rng = np.random.default_rng(seed)
     sense(seen.depth, seen.parts, seen.people, frames.camera, frames.config.sensor, rng, seen.facing)
 

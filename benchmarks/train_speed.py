@@ -1,13 +1,13 @@
-"""Time the trainer: candidate evaluations a second, level by level, beside the bare response kernel and a plain loop.
+"""Time the trainer: candidate evaluations per second by level, compared with the bare response kernel and a plain loop.
 
-Run `python benchmarks/train_speed.py --help` for its options. One tree is grown on synthetic frames after all is
-compiled. Beside it, in the same run and on one thread, are timed
+Run `python benchmarks/train_speed.py --help` for its options. One tree is grown on synthetic frames after everything is
+compiled. In the same run, on one thread, these are timed:
 
-  bare    the response kernel of `features` for all pixels and one node's candidates, image by image, thrown away
+  bare    the response kernel of `features` for all pixels and one node's candidates, image by image, results unused
   vector  the same responses as the trainer computes them, with vector instructions
   plain   the obvious trainer: node by node, candidate by candidate, pixel by pixel, then the best split
 
-On a noisy machine all of it is repeated in turns, and the best of each counts.
+All of it is repeated in turns, and the best of each counts, because machines are noisy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from synth import Config, Generator
 AIM = 0.6  # of the fastest level's rate: the slowest one's, on all threads
 
 PLAIN_NODES = 256
-"""The plain loop is timed on a level with so many nodes, in the middle of a tree."""
+"""The plain loop is timed on a level with this many nodes, in the middle of a tree."""
 
 
 @kernel

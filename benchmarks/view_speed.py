@@ -1,13 +1,13 @@
-"""Time the viewer: frames a second on the page, how old a live frame is when it is shown, and memory.
+"""Time the viewer: frames per second on the page, the age of a live frame when it is shown, and memory.
 
 Run `python benchmarks/view_speed.py [--model NAME] [--frames 10000]`. A synthetic camera, 640 x 480, one person, Kinect
-v1 noise, feeds `depthforest view -` at 30 frames a second. Three lookers follow: a client that only counts, Chromium
-with the real page, and the client again, for as many frames as `--frames` says, for memory. What the labels alone take,
-in this process and without a server, is the yardstick: other jobs slow down both. Processor time is shown because of
-them, too: with two free cores, 2 divided by it is what can be reached.
+v1 noise, feeds `depthforest view -` at 30 frames per second. Three viewers follow: a client that only counts, Chromium
+with the real page, and the client again for `--frames` frames, for memory. The reference is the time of labels alone,
+in this process and without a server, because other jobs slow down both. Processor time is shown for the same reason:
+with two free cores, 2 divided by it is the reachable rate.
 
-Chromium is asked through its DevTools protocol, and not through playwright, which lets the browser report every
-message of the websocket, copies and all: that costs more than drawing.
+Chromium is controlled through its DevTools protocol instead of playwright, which makes the browser report a copy of
+every websocket message; that costs more than drawing.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ CAMERA = "kinect_v1"
 N_PICTURES = 48
 FEED_FPS = 30.0
 SECONDS = 15.0
-"""Of each measurement; the first second is left out."""
+"""Seconds of each measurement; the first second is left out."""
 
 LIMIT_S = 120.0
-"""Of each wait for the browser."""
+"""Seconds of each wait for the browser."""
 
 AIM_FPS, AIM_MS, AIM_GROWTH = 25, 120, 1.05
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -89,7 +89,7 @@ def own_rate(model: str, depths: list[npt.NDArray[np.uint16]]) -> tuple[float, f
 
 @contextlib.contextmanager
 def viewer(model: str, depths: list[npt.NDArray[np.uint16]]) -> Iterator[tuple[str, int]]:
-    """Run the command on a live stream; give its address and the number of its process."""
+    """Run the command on a live stream; yields its address and its process id."""
     code = "from depthforest.cli.commands import main; main()"
     height, width = depths[0].shape
     options = ["--size", f"{width}x{height}", "--camera", CAMERA, "--model", model, "--no-open"]
@@ -107,7 +107,7 @@ def viewer(model: str, depths: list[npt.NDArray[np.uint16]]) -> Iterator[tuple[s
 
 
 def feed(stdin: Any, frames: list[bytes]) -> None:
-    """Write frames at the rate of a camera, until nobody reads them; one that is late is left out."""
+    """Write frames at the rate of a camera, until nobody reads them; late ones are dropped."""
     began, n = time.monotonic(), 0
     with contextlib.suppress(OSError):
         while True:
@@ -118,7 +118,7 @@ def feed(stdin: Any, frames: list[bytes]) -> None:
 
 
 def headers(address: str) -> Iterator[dict[str, Any]]:
-    """Yield what comes with each frame; all are acknowledged at once."""
+    """Yield the header of each frame; all are acknowledged immediately."""
     host = address.split("/")[2]
     socket = address.replace("http", "ws", 1) + "socket"
     with connect(socket, origin=Origin(f"http://{host}"), max_size=None) as page:
@@ -129,7 +129,7 @@ def headers(address: str) -> Iterator[dict[str, Any]]:
                 page.send(json.dumps({"do": "shown", "value": header["number"]}))
                 try:
                     yield header
-                except GeneratorExit:  # nobody asks for more: the page is closed as a browser closes it
+                except GeneratorExit:  # no more frames wanted: close the page as a browser does
                     return
 
 
@@ -144,7 +144,7 @@ def processor_s(pid: int) -> float:
 
 
 def children(pid: int) -> list[int]:
-    """Return the processes that a process has started, and those that they have."""
+    """Return all descendants of a process."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -173,7 +173,7 @@ def counted(address: str, pid: int) -> tuple[float, list[float], float]:
 
 @contextlib.contextmanager
 def chromium(path: str, address: str) -> Iterator[tuple[Callable[[str], Any], int]]:
-    """Open a page in Chromium; give what evaluates JavaScript in it, and the number of its process."""
+    """Open a page in Chromium; yields a function that evaluates JavaScript in it, and its process id."""
     flags = ["--headless=new", "--no-sandbox", "--enable-unsafe-swiftshader", "--window-size=1440,900"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         command = [path, *flags, "--remote-debugging-port=0", f"--user-data-dir={folder}", address]
@@ -189,7 +189,7 @@ def chromium(path: str, address: str) -> Iterator[tuple[Callable[[str], Any], in
 
 
 def _page_socket(host: str, address: str) -> str:
-    """Return the address at which Chromium lets a page be asked."""
+    """Return the address of Chromium's DevTools for a page."""
     end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         with urllib.request.urlopen(f"http://{host}/json", timeout=LIMIT_S) as answer:
@@ -259,7 +259,7 @@ def main() -> None:
 
 
 def print_speed(address: str, pid: int) -> None:
-    """Measure what a client gets that only counts, and what Chromium shows."""
+    """Measure a client that only counts, and Chromium."""
     fps, ages, server = counted(address, pid)
     print(
         f"client that counts: {fps:.1f} frames/s, {median(ages)}; server {server:.1f} processor ms a frame", flush=True

@@ -1,6 +1,6 @@
 """Make the pictures of docs/ENSEMBLE_ANALYSIS.md from pixels of synthetic frames, and print the table beside them.
 
-The labels are the 15 regions of a body; the rows that judge are of other frames than those that train.
+The labels are the 15 regions of a body; test rows come from other frames than training rows.
 
 python tools/analysis_pictures.py docs/pictures
 """
@@ -29,7 +29,7 @@ from synth import Config, Generator
 SEED = 7
 N_MEMBERS = 50
 N_TRAIN, N_TEST = 20_000, 5_000
-"""Pixels to train with and to judge by: enough to tell the ensembles apart, and minutes of work."""
+"""Pixels for training and testing: enough to distinguish the ensembles, in minutes of work."""
 
 N_FEATURES = 200
 """Responses of each pixel."""
@@ -49,8 +49,8 @@ def make_pictures(X: npt.NDArray[Any], y: npt.NDArray[Any], folder: Path) -> dic
     Parameters
     ----------
     X : array (n, n_features)
-        Features of pixels, frame by frame: the first 60 % of the rows train and the rest judge, so that only one frame
-        can be in both.
+        Features of pixels, frame by frame: the first 60 % of the rows are for training and the rest for testing, so
+        that at most one frame is in both.
     y : array (n,)
         Labels of the pixels.
     folder : Path
@@ -58,7 +58,7 @@ def make_pictures(X: npt.NDArray[Any], y: npt.NDArray[Any], folder: Path) -> dic
     """
     folder.mkdir(parents=True, exist_ok=True)
     train, test = _drawn_rows(len(y))
-    # a part that is only in the frames that judge cannot be learned
+    # a part that only occurs in test frames cannot be learned
     test = test[np.isin(y[test], np.unique(y[train]))]
     reports = {
         name: analysis.report(ensemble.fit(X[train], y[train]), X[test], y[test])
@@ -96,7 +96,7 @@ def _ensembles() -> dict[str, Any]:
 
 
 def _drawn_rows(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return rows to train with and rows to judge by."""
+    """Return training rows and test rows."""
     rng = np.random.default_rng(SEED)
     border = int(0.6 * n)
     train, test = np.arange(border), np.arange(border, n)
@@ -134,7 +134,7 @@ def _draw_bias_variance(
     test: npt.NDArray[np.int64],
     path: Path,
 ) -> None:
-    """Draw forests of deep and of shallow trees: the ones vary, the others are biased."""
+    """Draw forests of deep and of shallow trees: the former have variance, the latter bias."""
     figure, panels = _panels(2)
     for depth, axes in zip((None, 4), panels, strict=True):
         forest = RandomForestClassifier(max(SIZES), max_depth=depth)

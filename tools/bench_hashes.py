@@ -1,8 +1,8 @@
 """Make the test sets of the bench and commit their hashes: `depthforest/evaluation/bench.json`.
 
-Run `python tools/bench_hashes.py --mocap CLIPS [--sheets FOLDER] [NAME ...]`. A set that is committed under the present
-version is only compared: whoever changes its frames raises `BENCH_VERSION` first. With `--sheets`, also writes a
-contact sheet of each set to look at, and prints what it shows.
+Run `python tools/bench_hashes.py --mocap CLIPS [--sheets FOLDER] [NAME ...]`. A set with a committed hash of the
+current version is only compared; to change its frames, raise `BENCH_VERSION` first. With `--sheets`, also writes a
+contact sheet of each set, and prints statistics of its people.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def make(frames: BenchFrames, threads: int | None) -> list[tuple[LabeledFrame | 
 
 
 def show(folder: Path, frames: BenchFrames, made: list[tuple[LabeledFrame | None, list[PersonView]]]) -> None:
-    """Write a contact sheet, and print how far, how turned and how cut the people are."""
+    """Write a contact sheet, and print distances, headings and cuts of the people."""
     make_folder(folder)
     cells = [drawing.overlay(frame, frame.parts, frame.part_set) for frame, _ in made if frame is not None]
     drawing.write_picture(folder / f"{frames.bench.name}.png", drawing.contact_sheet(cells, columns=8, cell_width=240))

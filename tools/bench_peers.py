@@ -1,19 +1,18 @@
-"""Hold models against others on the frames of the bench, PCL's forest among them.
+"""Compare models, PCL's forest among them, on the frames of the bench.
 
     python tools/bench_peers.py body31 pcl.safetensors --mocap cmu_bvh -o peers
 
-labels every person of the test sets, masks given, by one walk and with the mirrored one, and writes peers/peers.md and
-peers/peers.json, a row for each model. Models are names of shipped ones or files, PCL's trees as `import-pcl` writes
-them. Learners of the same pixels in the same time are another question: `depthforest compare --bench` answers it on the
-same frames.
+labels every person of the test sets, with given masks, by one walk and with the mirrored one, and writes peers/peers.md
+and peers/peers.json, with a row for each model. Models are names of shipped ones or files; for PCL's trees, the file
+written by `import-pcl`. To compare learners on the same pixels and time, use `depthforest compare --bench`.
 
-The result of each model is kept in a file of its own beside them: run the same command again, after an interruption or
-with another model, and only what is new or changed is done.
+The result of each model is kept in a file of its own beside them. After an interruption, or with another model, run the
+same command again: it only does what is new or changed.
 
-Figures are mean per-class accuracies over all person pixels; times are processor time of one core. In the 15 regions
-the rule is that of marked points (`partmaps`): a band across a joint counts for either neighbor, be it the truth or
-the answer. Sets with more bands gain more by that. In the column "one region each" no answer counts for two: every
-answer is first taken for the one region that it lies in most, and only the truth's bands, which are the same for all,
+Figures are mean per-class accuracies over all person pixels; times are processor time of one core. The 15 regions use
+the rule of marked points (`partmaps`): a band across a joint counts for either neighbor, both as truth and as answer.
+Part sets with more bands gain more from this. In the column "one region each", no answer counts for two: every answer
+is first mapped to the one region that it mostly lies in, and only the bands of the truth, which are the same for all,
 count for either neighbor.
 """
 
@@ -49,7 +48,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "sides merged": merge_sides(BODY31)[0].names,
     "15 regions": REGIONS15.names,
 }
-"""Figures with intervals: title to the names of the parts that they are counted in."""
+"""Figures with intervals: title -> names of the parts that they are computed in."""
 
 ONE_EACH = "one region each"
 
@@ -58,7 +57,7 @@ ONE_EACH = "one region each"
 
 
 class PairJudge(ForestJudge):
-    """A judge that also keeps which true part got which answer, in all, and how long each person took."""
+    """A judge that also counts pairs of true part and answer, and times each person."""
 
     def __init__(self, model: Forest, mirror: bool) -> None:
         super().__init__(model, BODY31, JudgeOptions(mirror=mirror, joints=False))
@@ -66,7 +65,7 @@ class PairJudge(ForestJudge):
         self.label_ms: list[float] = []
 
     def label(self, frame: Frame, mask: Bools, threads: int = 1) -> Labeling:
-        """Label a person, and note the processor time: the clock's would tell how busy the machine is."""
+        """Label a person, and note the processor time, because wall time depends on other programs."""
         began = time.process_time()
         labeling = super().label(frame, mask, threads)
         self.label_ms.append(1000 * (time.process_time() - began))
@@ -132,7 +131,7 @@ class Contestant:
     ----------
     name : str
     sha256 : str
-        Of the file: figures are kept as long as it stays the same.
+        Hash of the file: figures are kept as long as it stays the same.
     path : Path
     """
 
@@ -142,7 +141,7 @@ class Contestant:
 
     @property
     def file_name(self) -> str:
-        """Where its figures are kept."""
+        """Name of the file with its figures."""
         return f"{self.name.replace(' ', '_')}.json"
 
 
@@ -168,7 +167,7 @@ def run(
     mocap: str | None = None,
     limit: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Judge every contestant on every test set, but for what is kept in the output folder, and write the table.
+    """Evaluate every contestant on every test set, except for results in the output folder, and write the table.
 
     Returns
     -------
@@ -192,7 +191,7 @@ def run(
             row["sets"][name] = {"frames": len(bench), "as_committed": bench.is_as_committed, "walks": walks}
             write_json(output / one.file_name, row)
         rows.append(row)
-        # after every contestant: a run of an hour shows what it has
+        # after every contestant, so that a long run shows its results so far
         write_json(output / "peers.json", rows)
         with replacing(output / "peers.md") as file:
             file.write("\n".join(table_lines(rows, sets)).encode() + b"\n")
@@ -200,7 +199,7 @@ def run(
 
 
 def kept(path: Path, one: Contestant, limit: int | None) -> dict[str, Any]:
-    """Return what is known of a contestant; nothing, if it was judged under other conditions."""
+    """Return a contestant's kept results; empty if they were made with other options."""
     identity = {"sha256": one.sha256, "bench": BENCH_VERSION, "limit": limit}
     empty = {"format": FORMAT, "version": VERSION, "name": one.name, "identity": identity, "sets": {}}
     if not path.exists():
@@ -242,7 +241,7 @@ def _cell(figure: Mapping[str, float] | None) -> str:
 
 
 def say(text: str) -> None:
-    """Print news at once."""
+    """Print progress immediately."""
     print(text, flush=True)
 
 

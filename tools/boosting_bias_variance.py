@@ -1,7 +1,7 @@
 """Draw how bias and variance change with the members of boosting and of bagging, on the same data.
 
-The data are Friedman's first function with noise, drawn afresh for every round, so that bias, variance and noise are
-known apart. Shallow trees are boosted, full ones bagged.
+The data are Friedman's first function with noise, drawn again for every round, so that bias, variance and noise are
+known separately. Shallow trees are boosted, full ones bagged.
 
 python tools/boosting_bias_variance.py docs/pictures/boosting_bias_variance.png
 """
@@ -21,7 +21,7 @@ from depthforest.ensemble import BaggingRegressor, DecisionTreeRegressor, Gradie
 SIZES = (1, 3, 10, 30, 100)
 N_TRAIN, N_TEST, N_ROUNDS = 200, 500, 30
 NOISE = 1.0
-"""Standard deviation of what no learner can know."""
+"""Standard deviation of the irreducible noise."""
 
 SEED = 7
 
@@ -69,7 +69,7 @@ def draw(path: Path, *, sizes: tuple[int, ...] = SIZES, n_rounds: int = N_ROUNDS
 
 
 def main() -> None:
-    """Write the picture that is asked for."""
+    """Write the requested picture."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("picture", type=Path, help="the file to write")
     draw(parser.parse_args().picture)

@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 ROUNDS = 200
 NOISE = 0.15
-"""Share of labels that are turned over where noise is shown."""
+"""Share of flipped labels in the picture of noise."""
 
 SIZES = (1, 3, 7, 15, 31, 63, 127)
 """Odd, so that votes of two classes have no ties."""
 
 SAMPLES = 30
-"""Training samples by which bias and variance are told: a variance to within a quarter of itself."""
+"""Training samples for bias and variance: enough to estimate a variance to a quarter."""
 
 
 def rounds(learners: Any) -> Figure:
-    """Draw what stumps decide after some rounds, with the weights of the points."""
+    """Draw the decisions of stumps after some rounds, with the weights of the points."""
     x, y = two_moons(150, 0)
     model = learners.AdaBoostClassifier(n_estimators=50, weight_history=True, random_state=0).fit(x, y)
     figure: Figure = plot_boosting_rounds(model, x, y)[0].figure.figure
@@ -63,7 +63,7 @@ def errors(learners: Any) -> Figure:
 
 
 def noise(learners: Any) -> Figure:
-    """Draw what wrong labels do, and a lower learning rate against it."""
+    """Draw the effect of wrong labels, and that of a lower learning rate."""
     x, y = with_noise(two_moons(300, 0), 2)
     models = {
         f"learning rate {rate:g}": learners.AdaBoostClassifier(
@@ -146,7 +146,7 @@ def bias(learners: Any) -> Figure:
 
 
 def losses(learners: Any) -> Figure:  # noqa: ARG001 - as the others
-    """Draw the losses of two classes by their margin, and those of numbers by their residual."""
+    """Draw the losses of two classes over their margin, and regression losses over the residual."""
     from matplotlib import pyplot as plt
 
     figure: Figure

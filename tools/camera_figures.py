@@ -1,10 +1,9 @@
-"""Judge calibration and fusion on synthetic recordings that three cameras see: pose errors and joints' precision.
+"""Evaluate calibration and fusion on synthetic recordings of three cameras: pose errors and precision of joints.
 
 Run `python tools/camera_figures.py [--seeds 1 2 3] [--seconds 40] [--picture FILE]`. Each camera's depth goes through
-`PeopleTracker`, the shipped forest and `find_joints`; `calibrate` sees the joints
-alone, then the floors too. Precision is the mean over the
-19 joints of the average precision within 10 cm, of all joints of everybody in all frames, hidden ones too. `--keep DIR`
-keeps the joints that were found, for a second run.
+`PeopleTracker`, the shipped forest and `find_joints`; `calibrate` gets the joints alone, then the floors, too.
+Precision is the average precision within 10 cm, averaged over the 19 joints, for everybody in all frames, including
+hidden joints. `--keep DIR` keeps the found joints for a second run.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ STATIONS = ((120.0, 0.37, 1.9, 12.0), (-120.0, 0.81, 1.6, 5.0))
 
 
 def cameras(seed: int, seconds: float, n_people: int) -> list[Recording]:
-    """Return one recording as three cameras see it."""
+    """Return one recording from three cameras."""
     shares = tuple(float(n == n_people) for n in range(1, n_people + 1))
     config = Config(
         camera="kinect_v1@320x240",
@@ -58,7 +57,7 @@ def cameras(seed: int, seconds: float, n_people: int) -> list[Recording]:
 
 
 def found_joints(recording: Recording, path: Path | None) -> tuple[list[FrameJoints], Floor | None]:
-    """Return the joints that are found in a recording, of its own clock, which begins at 0, and its floor."""
+    """Return the joints found in a recording, with times from 0 on its own clock, and its floor."""
     if path is not None and path.exists():
         kept: Floor | None = json.loads(path.with_suffix(".floor").read_text())
         return read_joints(path), kept
@@ -81,7 +80,7 @@ def truth_of(recording: Recording) -> list[dict[int, Floats]]:
 
 
 def mean_precision(frames: Sequence[FrameJoints], truth: Sequence[Mapping[int, Floats]]) -> float:
-    """Return the mean average precision over joints; of answers for one true joint only the most confident is right."""
+    """Return the mean average precision over joints; only the most confident answer for a true joint is correct."""
     areas = []
     for column, name in enumerate(JOINTS):
         answers: list[tuple[float, bool]] = []
@@ -109,7 +108,7 @@ def degrees(rotation: Floats) -> float:
 
 
 def draw(path: Path, views: Sequence[Recording], rig: CameraRig, fused: Sequence[FrameJoints], moment: float) -> None:
-    """Draw what each camera sees at a moment, with the fused skeletons projected through the poses that were found."""
+    """Draw each camera's view at a moment, with the fused skeletons projected through the found poses."""
     frame = fused[round(moment * FPS)]
     panels = []
     for view, pose in zip(views, rig.cameras, strict=True):

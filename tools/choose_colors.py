@@ -1,9 +1,9 @@
-"""Choose the part colors: apart for every eye, on black, on white and in gray.
+"""Choose part colors that everyone can distinguish, on black, on white and in gray.
 
 Simulated annealing over a grid of sRGB colors. Parts that touch on the body must differ most, for normal
 vision, for the three kinds of color blindness (Machado et al. 2009, severity 1) and in lightness alone, as in a
-black-and-white print; every color keeps away from black and white; all others differ as far as is left.
-The person's left is warm, the right cool: that axis survives red-green blindness.
+black-and-white print. Every color keeps a distance from black and white. All other pairs differ as much as remains
+possible. The person's left is warm, the right cool: that axis survives red-green blindness.
 
 Run `python tools/choose_colors.py body31 --seed 1` (or `regions15 --seed 0`) and paste its output into
 `depthforest/parts.py`.
@@ -65,7 +65,7 @@ COOL_HUES = ((0.42, 0.78),)
 
 
 def seen_lab(rgb: np.ndarray, vision: str) -> np.ndarray:
-    """Lab coordinates (n, 3) of sRGB colors (n, 3) in 0..255 as an eye of that kind sees them."""
+    """Return Lab coordinates (n, 3) of sRGB colors (n, 3) in 0..255 as seen with a kind of vision."""
     linear = np.where(rgb / 255 <= 0.04045, rgb / 255 / 12.92, ((rgb / 255 + 0.055) / 1.055) ** 2.4)
     seen = np.clip(linear @ VISIONS[vision].T, 0, 1)
     srgb = np.where(seen <= 0.0031308, seen * 12.92, 1.055 * seen ** (1 / 2.4) - 0.055)

@@ -1,12 +1,12 @@
-"""How long functions are and how many arguments they take, by package: `make lint` fails where a reader gets lost.
+"""Lengths and argument counts of functions, by package; `make lint` fails for functions beyond the limits.
 
     python tools/code_figures.py          # the table, and the longest of each kind
     python tools/code_figures.py --check  # only what is over the limits; exit code 1 if there is anything
 
-A function may have 60 lines (without its docstring) and 16 arguments. Two kinds of signatures are lists of
-what users set, one argument for each, and do not count: constructors of scikit-learn estimators, and commands of the
-command line. Any other exception says why in a comment with a figure on the line above its `def` (or above its
-decorators): `# 22 arguments: handing over a tuple costs 7 % (benchmarks/label_speed.py)`.
+A function may have 60 lines (without its docstring) and 16 arguments. Two kinds of signatures are lists of settings and
+do not count: constructors of scikit-learn estimators, and commands of the command line. Any other exception gives its
+reason in a comment with a figure on the line above its `def` (or above its decorators): `# 22 arguments: handing over a
+tuple costs 7 % (benchmarks/label_speed.py)`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOP = Path(__file__).resolve().parent.parent
 MAX_LINES, MAX_ARGUMENTS = 60, 16
 
 PACKAGES = {"depthforest": "depthforest", "ensemble": "depthforest/ensemble", "synth": "synth"}
-"""Name in the table and folder; a file counts for the longest folder that holds it."""
+"""Name in the table -> folder; a file counts for the longest folder that contains it."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Function:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is longer or wider than a reader can hold, and nothing says why."""
+        """Whether it is beyond the limits without a comment that says why."""
         is_wide = self.arguments > MAX_ARGUMENTS and not self.is_list_of_settings
         return (self.lines > MAX_LINES or is_wide) and not self.has_figure
 
@@ -56,7 +56,7 @@ def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _n_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Return how many arguments a caller can give; `self` and `cls` are not given."""
+    """Return how many arguments a caller can give, without `self` and `cls`."""
     its = node.args
     named = [*its.posonlyargs, *its.args, *its.kwonlyargs]
     is_bound = bool(named) and named[0].arg in ("self", "cls")
@@ -64,7 +64,7 @@ def _n_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _stores_each(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether it is a constructor of a scikit-learn estimator: each argument becomes an attribute, or is handed up."""
+    """Whether it is a constructor of a scikit-learn estimator: each argument is stored or passed to the base."""
     return node.name == "__init__" and all(
         (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Attribute))
         or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant | ast.Call))

@@ -1,12 +1,13 @@
-"""List what an action compiles: each kernel and signature, its processor seconds, and which kernel called for it.
+"""List what an action compiles: each kernel and signature, its processor seconds, and the kernel that needed it.
 
 python tools/compile_times.py label
 python tools/compile_times.py fit:RandomForestClassifier --top 40 --signatures
 python tools/compile_times.py train synth
 
 The actions run one after the other in this process, with an empty cache of compiled kernels; a kernel counts for the
-first that needs it. Seconds are those of the kernel alone, without the kernels it calls: numba compiles those apart.
-Kernels that are inlined have no line: their callers pay for them, once for each call.
+first action that needs it. Seconds are those of the kernel alone, without the kernels that it calls, which numba
+compiles separately. Inlined kernels have no line of their own: their time is part of their callers', once for each
+call.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class Compiled:
 
 
 class Recorder:
-    """Listens to numba; `done` holds what was compiled, in the order in which it ended.
+    """Listens to numba's events; `done` has the compiled kernels, in the order in which they were finished.
 
-    numba tells of a kernel that is compiled while another is: the stack says which one called for it. Passes are timed,
-    too, where they are no part of an inner kernel.
+    numba reports a kernel that is compiled inside another one; the stack shows which one needed it. Passes are also
+    timed, unless they belong to an inner kernel.
     """
 
     def __init__(self) -> None:
@@ -95,7 +96,7 @@ class Recorder:
 
 
 def _python_caller() -> str:
-    """Return the function of the package from which the kernel was called that is being compiled."""
+    """Return the function of the package that called the kernel being compiled."""
     for frame in inspect.stack(context=0):
         module = frame.frame.f_globals.get("__name__", "")
         if module.startswith(("depthforest.", "synth.")):
@@ -160,7 +161,7 @@ ACTIONS: dict[str, Callable[[Path], None]] = {"label": label, "demo": demo, "syn
 
 
 def show(done: list[Compiled], top: int, *, has_signatures: bool) -> None:
-    """Print the dearest kernels, what of numba's own they call for, and what is compiled more than once."""
+    """Print the most expensive kernels, the numba functions that they need, and kernels compiled more than once."""
     ours = [one for one in done if not one.name.startswith("numba.")]
     print(f"{len(ours)} kernels {_seconds(ours)}, {len(done) - len(ours)} functions of numba {_seconds(done, ours)}")
     totals: dict[str, float] = defaultdict(float)
@@ -195,7 +196,7 @@ def _dearest(seconds: dict[str, float], n: int) -> str:
 
 
 def main() -> None:
-    """Run the actions in a new cache folder, and list what each has compiled."""
+    """Run the actions with a new cache folder, and list what each has compiled."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("actions", nargs="+", help=f"{', '.join(ACTIONS)}, or fit:NAME of an estimator")
     parser.add_argument("--top", type=int, default=20, help="kernels to list (20)")

@@ -26,11 +26,11 @@ Points = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
 Makers = Mapping[str, Callable[[Any], Any]]
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-# a page shows 900 pixels of a picture 9 inches wide; more of them for screens that are finer
+# pages show pictures of 9 inches at 900 pixels; more for high-resolution screens
 DPI = 130
 TREES = 100
 FRESH = 10_000
-"""Points that no learner saw: enough for an accuracy to a third of a percent."""
+"""Unseen points: enough for an accuracy to a third of a percent."""
 
 
 def two_moons(n: int, seed: int) -> Points:
@@ -82,7 +82,7 @@ def out_of_bag(learners: Any) -> Figure:
 
 
 def regions(learners: Any, sample: Callable[[int, int], Points], n: int) -> Figure:
-    """Draw what a single tree and bagged ones decide, with their accuracy on points that they never saw."""
+    """Draw the decisions of a single tree and of bagged ones, with their accuracy on unseen points."""
     x, y = sample(n, 0)
     fresh_x, fresh_y = sample(FRESH, 1)
     fitted = {
@@ -112,7 +112,7 @@ def make_pictures(learners: Any, folder: Path, names: Sequence[str], makers: Mak
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
-    mpl.use("agg")  # no window system is asked for
+    mpl.use("agg")  # needs no window system
     make_folder(folder)
     for name in names:
         figure = makers[name](learners)
@@ -123,7 +123,7 @@ def make_pictures(learners: Any, folder: Path, names: Sequence[str], makers: Mak
 
 
 def main(arguments: Sequence[str] | None = None, makers: Makers = MAKERS, about: str | None = __doc__) -> None:
-    """Make the pictures that the options ask for."""
+    """Make the requested pictures."""
     from depthforest import ensemble
 
     parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])

@@ -1,14 +1,14 @@
-"""What each part of training is worth: forests that differ in one thing, all judged on the same frames.
+"""The effect of each part of training: forests that differ in one thing, all evaluated on the same frames.
 
     python tools/experiments.py WORK --frames v1.zarr --near near.zarr --stereo realsense.zarr --fresh fresh.zarr
         --fresh-near fresh_near.zarr --fresh-stereo fresh_realsense.zarr --test valid.zarr --test-near valid_near.zarr
         --test-stereo valid_realsense.zarr
 
-runs the `depthforest` commands of every row in turn (`train`, `fit-leaves`, `evaluate`) and writes the table that is in
-docs/EXPERIMENTS.md to WORK/experiments.md after every row, and under it the commands: those of a row are those under
-its number, and what rows before it have made. What is there is not made again: stop it and run it again at any time,
-with the same data sets, which WORK/data.json keeps. WORK is a folder outside the checkout. docs/EXPERIMENTS.md says how
-the data sets were made; the forests are small ones, so that a row takes a minute or two.
+runs the `depthforest` commands of every row in turn (`train`, `fit-leaves`, `evaluate`) and writes the table of
+docs/EXPERIMENTS.md to WORK/experiments.md after every row, followed by the commands: those under a row's number, which
+use files of earlier rows. Existing files are not made again, so it can be stopped and run again at any time with the
+same data sets, which WORK/data.json records. WORK is a folder outside the checkout. docs/EXPERIMENTS.md says how the
+data sets were made; the forests are small, so that a row takes a minute or two.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ BASE = {
     "probe-range-m": "0.7",
     "seed": "5",
 }
-"""The forest that the others differ from."""
+"""Settings of the base forest, from which the others differ."""
 
 FIT_FRAMES = 2000
 """Fresh frames that leaves are counted on."""
 
 DATA = "data.json"
-"""What the files in the work folder were made of: other data sets would mix with them."""
+"""Record of the data sets behind the files in the work folder, so that other data sets do not mix with them."""
 
 KINDS = ("near", "stereo")
-"""Frames that some rows see as well, and that all are judged on: near views, and those of a stereo sensor."""
+"""Kinds of additional frames for some rows, on which all rows are evaluated: near views, and a stereo sensor."""
 
 SETS = {
     "frames": "Data set that trees are grown on.",
@@ -64,19 +64,19 @@ FIGURES = ("parts.mean_class_accuracy", "parts_merged.mean_class_accuracy")
 
 @dataclass(frozen=True)
 class Row:
-    """One forest and how it is judged.
+    """One forest and its evaluation.
 
     Parameters
     ----------
     title : str
     grown : tuple of (option, value)
-        What differs from `BASE` in growing.
+        Options of growing that differ from `BASE`.
     fit : tuple of str or None
         Options of `fit-leaves`; None: leaves stay as they were grown.
     judged : tuple of str
         Options of `evaluate`.
     seen : tuple of (step, kind)
-        Steps that see frames of one of `KINDS` as well.
+        Steps that also use frames of one of `KINDS`.
     """
 
     title: str
@@ -121,7 +121,7 @@ ROWS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is missing and write the table."""
+    """Run missing commands and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("work", type=Path)
     for option, about in SETS.items():
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cells, commands = _measured(row, data, given.work)
         lines.append(_line([str(number), row.title, *cells]))
         print(lines[-1], flush=True)
-        # a command of an earlier row is there already
+        # commands of earlier rows are not repeated
         texts = [f"# {number}", *(shlex.join(("depthforest", *command)) for command in commands)]
         shown |= dict.fromkeys(texts)
         with replacing(given.work / "experiments.md") as file:
@@ -149,9 +149,9 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _noted(work: Path, data: dict[str, Path]) -> str:
-    """Make the work folder and note what it is made of; return what is wrong with that, or nothing."""
+    """Make the work folder and record its data sets; return an error message, or an empty text."""
     places = {option: str(path.resolve()) for option, path in data.items()}
-    # commands are shown with the names alone
+    # commands only show the names
     if len({path.name for path in data.values()}) < len(data):
         told = ", ".join(f"--{option} {path}" for option, path in data.items())
         return f"the data sets must have different names, got {told}; rename a folder"
@@ -205,7 +205,7 @@ def _words(options: Sequence[str]) -> str:
 
 
 def _run(command: list[str], folder: Path) -> None:
-    """Run a command of depthforest in a folder; what it says goes to a log there."""
+    """Run a command of depthforest in a folder; its output goes to a log there."""
     if command[0] == "train" and (folder / f"{command[command.index('-o') + 1]}.checkpoint").is_dir():
         command = [*command, "--resume"]
     with (folder / "log.txt").open("a") as log:

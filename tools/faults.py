@@ -1,18 +1,18 @@
-"""Faults: commands that write are killed, starved and disturbed; then the bytes are right, or one line says why not.
+"""Inject faults into commands that write: afterward the bytes are correct, or one line says why not.
 
     python tools/faults.py --kills 100        all of it
     python tools/faults.py --kills 4 --only label
     python tools/faults.py --kills 0 --faults read-only,SIGTERM
 
-Each case is a command on small files in a folder of its own. Undisturbed, it gives the *expected* bytes. Then, over all
-cases by turns, it is killed (`kill -9`) at random points of its run and started again: the same bytes, and nothing
-half written, must be there. And once each: a limit of file size (a full disk), a folder that is read-only, that is
-missing, that goes away; a second run at the same time; SIGTERM; an output that nobody reads. Each must end with the
-expected bytes or with exit code other than 0 and one line that begins with `depthforest: error:`; never with a
-traceback, `internal:`, or a file that is cut. Exit code 1 if anything else came, with one line for each.
+Each case is a command on small files in a folder of its own. An undisturbed run gives the *expected* bytes. Then, over
+all cases in turn, it is killed (`kill -9`) at random points and started again: the same bytes, and no partial file,
+must be there. And once each: a limit of file size (a full disk), a folder that is read-only, missing, or removed during
+the run; a second run at the same time; SIGTERM; an output pipe that nobody reads. Each must end with the expected bytes
+or with exit code other than 0 and one line that begins with `depthforest: error:`; never with a traceback, `internal:`,
+or a truncated file. Exits with 1, and a line for each failure, if anything else happened.
 
-`view` is a server: while it runs, its page is visited, a frame is uploaded, and the joints are fetched, which stand for
-what a command writes. What it keeps in the temporary folder must be gone when it has ended, or after its next run.
+`view` is a server: while it runs, its page is opened, a frame is uploaded, and the joints are fetched, which count as
+its output. Its temporary files must be gone when it has ended, or after its next run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = 600.0
-"""Until a command is taken for one that hangs."""
+"""Seconds after which a command counts as hanging."""
 
 VISIT_SECONDS = 200.0
 """Until a step of a visit to `view` is given up; kernels may have to be compiled first."""
@@ -54,9 +54,9 @@ class Case:
     words : tuple of str
         Its arguments; it runs in the folder of the inputs.
     again : tuple of str
-        What is added when it is run again.
+        Arguments added when it is run again.
     outputs : tuple of str
-        What it writes, files or folders.
+        Its outputs, files or folders.
     """
 
     words: tuple[str, ...]
@@ -102,8 +102,8 @@ CASES = {
     "view": Case(("view", "depth", *FAST, "--no-open"), ("tmp",)),
 }  # fmt: skip
 TIMED = ("evaluate", "demo", "record", "compare")
-"""Cases whose files hold times that were measured, or a random number (Matroska): that they are there is looked at, not
-their bytes; of JSON everything but the times."""
+"""Cases whose files contain measured times, or a random number (Matroska): only their existence is checked, not their
+bytes; in JSON, everything but the times."""
 
 RECIPE = """name = "small"
 [steps.frames]
@@ -152,7 +152,7 @@ def prepare(folder: Path) -> None:
 
 
 def _write_views(folder: Path) -> None:
-    """Write the joints of one who walks in a circle, as two cameras see them, where the cameras stand, and marks."""
+    """Write the joints of a person who walks in a circle, as seen by two cameras, the cameras' poses, and marks."""
     import numpy as np
 
     from depthforest.frames import JOINTS, Joint
@@ -176,13 +176,13 @@ def _write_views(folder: Path) -> None:
 
 
 class Place:
-    """A folder in which a case is run, with what came of it undisturbed.
+    """A folder in which a case is run, with the result of an undisturbed run.
 
     Parameters
     ----------
     inputs : Path
     name : str
-        Of the case.
+        Name of the case.
     """
 
     def __init__(self, inputs: Path, name: str) -> None:
@@ -190,7 +190,7 @@ class Place:
         self.folder = inputs.parent / name
         shutil.copytree(inputs, self.folder)
         self.clear()
-        self.run()  # compiles what it needs, which no later run does
+        self.run()  # compiles, so that no later run does
         self.clear()
         began = time.monotonic()
         done = self.run()
@@ -222,7 +222,7 @@ class Place:
                 child.kill()
 
     def clear(self) -> None:
-        """Remove what it wrote, and what it keeps to go on from."""
+        """Remove its outputs, and its checkpoints."""
         kept = [f"{output}.{ending}" for output in self.case.outputs for ending in ("checkpoint", "steps")]
         for name in (*self.case.outputs, *kept):
             path = self.folder / name
@@ -242,7 +242,7 @@ class Place:
         return found
 
     def difference(self) -> str:
-        """Return in what the files differ from those of the undisturbed run; empty if they do not."""
+        """Return how the files differ from those of the undisturbed run; empty if they do not."""
         found = self.written()
         if set(found) != set(self.expected):
             return f"other files: {sorted(set(found) ^ set(self.expected))[:3]}"
@@ -250,7 +250,7 @@ class Place:
         return f"other bytes: {changed[:3]}" if changed else ""
 
     def judged(self, name: str, files: dict[str, bytes]) -> object:
-        """Return of a file what is the same in every run."""
+        """Return the part of a file that is the same in every run."""
         if self.name not in TIMED:
             return files[name]
         return _untimed(json.loads(files[name])) if name.endswith(".json") else None
@@ -265,7 +265,7 @@ def _untimed(content: Any) -> Any:
 
 
 class ServerPlace(Place):
-    """A place for `view`, which ends when it was visited: what a visitor gets stands for what a command writes."""
+    """A place for `view`, which ends after a visit; what the visitor gets counts as its output."""
 
     def begin(self, *more: str, folder: Path | None = None, **how: Any) -> subprocess.Popen[str]:
         """Start it with a temporary folder of its own, and visit it from a thread."""
@@ -281,7 +281,7 @@ class ServerPlace(Place):
         return child
 
     def end(self, child: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
-        """Wait until it was visited and has ended; what was refused counts as its error."""
+        """Wait until it was visited and has ended; refusals count as its errors."""
         done = super().end(child)
         got = self._visits[child.pid]
         if done.returncode in (0, 130) and "joints" in got:
@@ -292,12 +292,12 @@ class ServerPlace(Place):
         )
 
     def clear(self) -> None:
-        """Forget what came."""
+        """Forget the visitor's results."""
         super().clear()
         self._received = b""
 
     def written(self) -> dict[str, bytes]:
-        """Return the joints that came, and what it left behind."""
+        """Return the received joints, and leftover files."""
         left = {str(path.relative_to(self.folder)): b"" for path in (self.folder / "tmp").glob("*")}
         return left | ({"joints.json": self._received} if self._received else {})
 
@@ -346,7 +346,7 @@ def _joints_of_upload(address: str, path: Path) -> bytes:
 
 
 def kill_once(place: Place, rng: random.Random) -> str:
-    """Kill the command somewhere, run it again; return what is wrong."""
+    """Kill the command at a random point and run it again; return what is wrong."""
     place.clear()
     with place.begin() as child:
         time.sleep(rng.uniform(0.3, 1.05) * place.seconds)
@@ -355,7 +355,7 @@ def kill_once(place: Place, rng: random.Random) -> str:
 
 
 def go_on(place: Place) -> str:
-    """Run a command again that was stopped; return what is wrong."""
+    """Run a stopped command again; return what is wrong."""
     again = place.case.again if (place.folder / f"{place.case.outputs[0]}.checkpoint").is_dir() else ()
     done = place.run(*again)
     if done.returncode != 0:
@@ -364,7 +364,7 @@ def go_on(place: Place) -> str:
 
 
 def one_line(done: subprocess.CompletedProcess[str], place: Place, code: int | None = None) -> str:
-    """Return what is wrong with how a disturbed run ended: the expected bytes, or one clear line."""
+    """Return what is wrong with the end of a disturbed run, which must give the expected bytes or one clear line."""
     errors = [line for line in done.stderr.splitlines() if line.startswith("depthforest: error:")]
     if "Traceback" in done.stderr or "internal:" in done.stderr:
         return f"not a clear line: {done.stderr[-300:]}"
@@ -383,7 +383,7 @@ def _limited() -> None:
 
 
 def full_disk(place: Place) -> str:
-    """No file may be larger than 2000 bytes: as on a full disk."""
+    """Limit files to 2000 bytes, as on a full disk."""
     place.clear()
     wrong = one_line(place.run(preexec_fn=_limited), place)
     parts = [path.name for path in place.folder.rglob("*.part*")]
@@ -419,7 +419,7 @@ def folder_gone(place: Place) -> str:
 
 
 def two_at_once(place: Place) -> str:
-    """Two runs of the same command in one folder: each ends well or with one line, and the bytes are right."""
+    """Start two runs of the same command in one folder: each must succeed or fail with one line, with correct bytes."""
     place.clear()
     with place.begin() as child:
         second = place.run()
@@ -433,7 +433,7 @@ def two_at_once(place: Place) -> str:
 
 
 def terminated(place: Place) -> str:
-    """SIGTERM in the middle, then again."""
+    """Send SIGTERM in the middle, then run it again."""
     place.clear()
     with place.begin() as child:
         time.sleep(0.7 * place.seconds)
@@ -446,7 +446,7 @@ def terminated(place: Place) -> str:
 
 
 def closed_pipe(place: Place) -> str:
-    """Nobody reads what it prints: it ends as if nothing were wrong, or stops and can go on."""
+    """Close its output pipe: it must end normally, or stop and be able to resume."""
     place.clear()
     reading, writing = os.pipe()
     os.close(reading)
@@ -455,7 +455,7 @@ def closed_pipe(place: Place) -> str:
     if "Traceback" in done.stderr or "internal:" in done.stderr:
         return done.stderr[-300:]
     wrong = place.difference()
-    return go_on(place) if wrong and done.returncode else wrong  # stopped where it says how far it is
+    return go_on(place) if wrong and done.returncode else wrong  # stopped while it printed its progress
 
 
 FAULTS: dict[str, Callable[[Place], str]] = {
@@ -469,7 +469,7 @@ FAULTS: dict[str, Callable[[Place], str]] = {
 
 
 def run_all(names: list[str], n_kills: int, seed: int, faults: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
-    """Yield (fault, case, what is wrong or nothing) of all trials; of some of the other faults, if they are named."""
+    """Yield (fault, case, what is wrong or empty) for all trials; `faults` selects some of the other faults."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
         inputs = Path(scratch) / "inputs"

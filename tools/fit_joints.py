@@ -28,7 +28,7 @@ from depthforest.joints.stats import RADIUS, precision_of
 from synth import Config, Generator
 
 JUDGED_STEP = 10
-"""Every so manyth frame is kept for judging."""
+"""Every n-th frame is kept for evaluation."""
 
 
 class SomeFrames(FrameSource):
@@ -46,7 +46,7 @@ class SomeFrames(FrameSource):
 
 @dataclass(frozen=True)
 class JointFigures:
-    """How good joints are.
+    """Accuracy of joints.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class JointFigures:
     median_m : float
         Distance of the first proposal of visible joints, meters; those without one are infinitely far.
     calibration : float
-        Mean difference between the confidence of first proposals and how many of them are right, in ten bins.
+        Mean difference between the confidence of first proposals and the share that is correct, in ten bins.
     """
 
     precisions: Mapping[str, float]
@@ -80,7 +80,7 @@ class JointFigures:
 def judge_joints(
     forest: df.Forest, data: Sequence[LabeledFrame], *, exact: bool = False, threads: int | None = None
 ) -> JointFigures:
-    """Find the joints of every person of every frame, in its true mask, and compare them with the truth."""
+    """Find the joints of every person in every frame, with true masks, and compare them with the truth."""
 
     def one(index: int) -> list[tuple[Joints, Mapping[str, df.Joint]]]:
         frame = data[index]

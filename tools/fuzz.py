@@ -5,11 +5,11 @@
     python tools/fuzz.py -n 100000 --first 60000            the cases from there on, of a run that was stopped
     python tools/fuzz.py --seed 3 --case 1234 --keep found  write one mutant, to look at it
 
-Mutants keep to the structure of their format (`fuzz_mutations`), so that most get past the first check. Cases run one
-after the other in a child process with a limit of memory and of time; the child says what it begins and how it ended,
-so that a crash or a hang is known by its case, and another child goes on behind it. A case depends on the seed, its
-number and the valid files alone. What is found is kept as a file under --keep, FORMAT/SEED_CASE/..., and
-tests/project/test_fuzz.py reads all that lie in tests/golden/fuzzed. Exit code 1 if anything was found.
+Mutants keep the structure of their format (`fuzz_mutations`), so that most get past the first check. Cases run one
+after the other in a child process with limits of memory and time. The child reports the start and the result of each
+case, so that a crash or a hang can be attributed to its case, and another child continues after it. A case only depends
+on the seed, its number and the valid files. Failing mutants are kept under --keep, FORMAT/SEED_CASE/..., and
+tests/project/test_fuzz.py reads all those in tests/golden/fuzzed. Exits with 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from depthforest.base import DepthForestError
 FORMATS = {**FORMATS_OF_OTHERS, **OWN_FORMATS}
 
 SECONDS = 120.0
-"""Until a case that says nothing is taken for a hang; on a busy machine a good one may have to wait."""
+"""Seconds after which a silent case counts as a hang; on a busy machine, a good one may have to wait."""
 
 CPU_SECONDS = 2.0
 """Processor time that a reader may take for one of these small files."""
 
 MEMORY_MB = 512
-"""What a case may take beyond what its child has before it."""
+"""Memory that a case may use in addition to what its child already has."""
 
 MAX_MESSAGE_CHARS = 1100
 
 TOLD_EVERY = 5000
-"""Cases after which a run says how far it is, and what was counted so far: one that is killed can go on there."""
+"""Cases between two progress reports, with the counts so far: a killed run can continue from there."""
 
 PASSED = (LOADED, REFUSED)
 
@@ -119,7 +119,7 @@ def outcome_of(name: str, folder: Path) -> str:
         is_line = len(text.splitlines()) == 1 and len(text) <= MAX_MESSAGE_CHARS and text.isprintable()
         wrong = None if is_line else f"a message that is not one short line: {text[:200]!r}"
         outcome = REFUSED
-    except Exception as error:  # whatever it is, it is what we look for
+    except Exception as error:  # any exception is a finding
         return f"{type(error).__name__}: {str(error)[:300]!r}"
     else:
         outcome = LOADED
@@ -138,19 +138,19 @@ def run_cases(folder: Path, names: Sequence[str], seed: int, first: int, last: i
             outcome = outcome_of(name, variant)
             if outcome != LOADED and not outcome.startswith("takes"):  # that compiles
                 raise SystemExit(f"{name} {variant.name}: a valid file is not read: {outcome}")
-    gc.freeze()  # what is loaded stays: not looked through again for each case
+    gc.freeze()  # loaded modules stay, so exclude them from garbage collection
     for case in range(first, last):
         name, variant, path, content = corpus.mutant(seed, case)
         print(json.dumps([case, name]), flush=True)
         path.write_bytes(content)
-        limit_memory(MEMORY_MB)  # each anew: what a case finds does not depend on those before it
+        limit_memory(MEMORY_MB)  # set again for each case, so that it does not depend on earlier ones
         outcome = outcome_of(name, variant)
         corpus.restore(path)
         print(json.dumps([case, name, outcome]), flush=True)
 
 
 def child_command(folder: Path, names: Sequence[str], seed: int, n_cases: int) -> Callable[[int], list[str]]:
-    """Return what makes the command of a child from the number of its first case.
+    """Return a function from the number of a child's first case to its command.
 
     Each child has a copy of the valid files: one that was killed may leave a mutant among them.
     """
@@ -193,7 +193,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder for mutants that fail")
     parser.add_argument("--case", type=int, help="write this one mutant to the folder --keep, and stop")
     parser.add_argument("--first", type=int, default=0, help="the case to begin with; default: 0")
-    parser.add_argument("--valid", type=Path, help=argparse.SUPPRESS)  # what a child is started with
+    parser.add_argument("--valid", type=Path, help=argparse.SUPPRESS)  # used to start a child
     chosen = parser.parse_args()
     names = chosen.only.split(",")
     unknown = [name for name in names if name not in FORMATS]
@@ -213,7 +213,7 @@ def main() -> int:
             return 0
         report = _Telling(corpus=corpus, seed=chosen.seed, keep=chosen.keep)
         command = child_command(folder, names, chosen.seed, chosen.cases)
-        with contextlib.suppress(KeyboardInterrupt):  # what was tried so far counts
+        with contextlib.suppress(KeyboardInterrupt):  # results so far count
             fuzz(chosen.cases, command, first=chosen.first, seconds=SECONDS, report=report)
     print(table(report.counts))
     return 1 if report.failures else 0
@@ -221,7 +221,7 @@ def main() -> int:
 
 @dataclass
 class _Telling(Report):
-    """A report that tells of failures as they come, and keeps their files."""
+    """A report that prints failures as they come, and keeps their files."""
 
     corpus: Corpus | None = None
     seed: int = 0

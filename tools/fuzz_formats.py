@@ -1,7 +1,7 @@
-"""Valid files of every format that depthforest reads, and how each is read: what `fuzz` mutates and tries.
+"""Valid files of every format that depthforest reads, and a reader for each, for `fuzz`.
 
-A format writes one or more *variants*, a folder each; a mutant is a variant with one file changed. `read` reads such a
-folder as users do, all of it, and returns nothing, or says what is wrong with an answer.
+A format writes one or more *variants*, a folder each; a mutant is a variant with one changed file. `read` reads all of
+such a folder through the public API, and returns None or what is wrong with the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from depthforest.frames import JOINTS, Joint, LabeledFrame
 WIDTH, HEIGHT = 32, 24
 CAMERA = df.Camera(50.0, 51.0, 15.5, 11.5, WIDTH, HEIGHT)
 MAX_FRAMES = 4
-"""Of a source that are read: a mutant may have thousands."""
+"""Most frames to read of a source: a mutant may have thousands."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Format:
     read : callable
         Reads such a folder; raises what the reader raises, returns what is wrong or None.
     weight : int
-        Mutants of it, in proportion: what is slow to read has fewer.
+        Relative number of mutants; slow formats have fewer.
     """
 
     write: Callable[[Path], None]

@@ -6,9 +6,9 @@
     python tools/fuzz_models.py --case 1234 --keep broken         write one mutant, to look at it
 
 Cases run one after the other in a child process, with kernels that check their indices, a time limit for each file and
-a limit of memory. The child says what it begins and how it ended, so that a crash or a hang is known by its case; then
-another child goes on behind it. A case depends on the seed, its number and the valid files alone. Exit code 1 if
-anything but a loaded model or a DepthForestError came, with one line for each.
+a limit of memory. The child reports the start and the result of each case, so that a crash or a hang can be attributed
+to its case; then another child continues after it. A case only depends on the seed, its number and the valid files.
+Exits with 1, and a line for each, if anything but a loaded model or a DepthForestError occurred.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ SECONDS = 10.0
 """Time limit of one file; a good one takes about a millisecond."""
 
 START_SECONDS = 1800.0
-"""Until a child begins: it compiles its kernels, on a machine that may have other things to do."""
+"""Seconds until a child begins: it compiles its kernels, possibly on a busy machine."""
 
 POLL_S = 0.1
-"""Between two looks at what a child has said."""
+"""Seconds between two checks of a child's output."""
 
 MEMORY_MB = 256
-"""What a child may take beyond what it has after the valid files; they have some kilobytes."""
+"""Memory that a child may use in addition to what it has after the valid files, which have some kilobytes."""
 
 MAX_MESSAGE_CHARS = 500
 
@@ -91,7 +91,7 @@ def try_file(path: Path) -> str:
         if len(text.splitlines()) != 1 or len(text) > MAX_MESSAGE_CHARS or not text.isprintable():
             return f"a message that is not one short line: {text[:200]!r}"
         return REFUSED
-    except Exception as error:  # whatever it is, it is what we look for
+    except Exception as error:  # any exception is a finding
         return f"{type(error).__name__} while loading: {str(error)[:200]!r}"
     try:
         if isinstance(model, df.Forest):
@@ -107,7 +107,7 @@ def try_file(path: Path) -> str:
 
 
 def load(path: Path) -> Any:
-    """Return the forest or the ensemble that a file holds."""
+    """Return the forest or the ensemble in a file."""
     try:
         is_ensemble = modelfile.read(path).kind in ENSEMBLES
     except DepthForestError:
@@ -142,7 +142,7 @@ def use(forest: df.Forest) -> None:
 
 
 def limit_memory(extra_mb: int) -> None:
-    """Let this process take no more than some memory beyond what it has, where the system can."""
+    """Limit the memory that this process may use in addition to what it has, if the system can."""
     status = Path("/proc/self/statm")
     if resource is not None and status.exists():
         n_bytes = int(status.read_text().split()[0]) * resource.getpagesize() + extra_mb * 2**20
@@ -154,7 +154,7 @@ def limit_memory(extra_mb: int) -> None:
 
 @dataclass
 class Report:
-    """What came out: cases by (kind, outcome), and (case, kind, what) of each failure."""
+    """Results: cases by (kind, outcome), and (case, kind, what) of each failure."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: list[tuple[int, str, str]] = field(default_factory=list)
@@ -191,13 +191,13 @@ def fuzz(
     ----------
     n_cases : int
     command : callable
-        The number of a case to the command of a child that runs this case and those after it, as `run_cases` does.
+        From the number of a case to the command of a child that runs this case and those after it, as `run_cases` does.
     first : int
         The case to begin with.
     seconds : float
         Time limit of one case.
     progress : callable
-        Told the number of each case that is done.
+        Called with the number of each finished case.
     report : Report, optional
         To add to.
     """
@@ -246,9 +246,9 @@ def _supervise(
 
 
 def _listen(child: subprocess.Popen[bytes], told: Path) -> Iterator[list[Any]]:
-    """Yield what a child has said since the last time, now and then, until it has ended and all is told.
+    """Yield a child's new messages from time to time, until it has ended and all are read.
 
-    It speaks into a file: a pipe would wake this process twice for each case, which takes as long as a case.
+    It writes to a file: a pipe would wake this process twice for each case, which takes as long as a case.
     """
     rest = b""
     with told.open("rb") as file:
@@ -256,7 +256,7 @@ def _listen(child: subprocess.Popen[bytes], told: Path) -> Iterator[list[Any]]:
         while not is_over:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(POLL_S)
-            is_over = child.poll() is not None  # before reading: nothing comes after it
+            is_over = child.poll() is not None  # checked before reading, so that nothing comes after it
             *lines, rest = (rest + file.read()).split(b"\n")
             yield [json.loads(line) for line in lines]
 
@@ -315,7 +315,7 @@ def _write_valid(folder: Path, of_ensembles: bool) -> list[Path]:
 
 
 def child_command(paths: Sequence[Path], seed: int, n_cases: int) -> Callable[[int], list[str]]:
-    """Return what makes the command of a child from the number of its first case."""
+    """Return a function from the number of a child's first case to its command."""
     fixed = [sys.executable, __file__, *map(str, paths), "--seed", str(seed), "-n", str(n_cases), "--first"]
     return lambda first: [*fixed, str(first)]
 

@@ -1,8 +1,8 @@
-"""Mutations of files that keep to the structure of their format: what `fuzz` feeds to readers.
+"""Mutations of files that keep the structure of their format, for `fuzz`.
 
-`mutated` changes the content of one file, by what the file is: chunks of a PNG with right check sums, tags of a TIFF,
-the header of a NumPy array, members of an archive, values of JSON, words of a text, whole numbers in anything binary.
-What comes out depends on the content and the random generator alone.
+`mutated` changes the content of one file, depending on its format: chunks of a PNG with correct checksums, tags of a
+TIFF, the header of a NumPy array, members of an archive, values of JSON, words of a text, whole numbers in any binary
+file. The result only depends on the content and the random generator.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def mutated(name: str, content: bytes, rng: Rng) -> bytes:
     Parameters
     ----------
     name : str
-        Of the file: its ending says what it is.
+        Name of the file; its ending determines the format.
     content : bytes
     rng : Generator
     """
     own = _BY_ENDING.get(name.rpartition(".")[2].lower())
     if own is not None and rng.random() < 0.7:
-        with contextlib.suppress(Exception):  # what an earlier change has broken is changed as bytes
+        with contextlib.suppress(Exception):  # a file that an earlier change has broken is changed as bytes
             for _ in range(_n_changes(rng)):
                 content = own(content, rng)
             if rng.random() < 0.9:
@@ -145,7 +145,7 @@ def _change_json(content: bytes, rng: Rng) -> bytes:
 
 
 def _change_png(content: bytes, rng: Rng) -> bytes:
-    """Change chunks, keeping check sums right, and rows below the compression."""
+    """Change chunks, keeping checksums correct, and rows below the compression."""
     chunks = _chunks_of(content)
     kinds = [kind for kind, _ in chunks]
     change = rng.integers(6)
@@ -181,7 +181,7 @@ def _change_png(content: bytes, rng: Rng) -> bytes:
 
 @functools.cache
 def _bomb(n_bytes: int) -> bytes:
-    """Return few bytes that unpack to many."""
+    """Return a few bytes that unpack to many."""
     return zlib.compress(bytes(n_bytes), 9)
 
 

@@ -1,4 +1,4 @@
-"""Valid files that depthforest itself writes and reads again, and what the viewer is sent: more formats for `fuzz`.
+"""Valid files that depthforest itself writes and reads, and messages to the viewer: more formats for `fuzz`.
 
 A file of ours may come back damaged, or from somebody else: rigs of cameras, conventions, checkpoints, records of
 folders, recipes and person models. See `fuzz_formats` for what a format is.

@@ -3,8 +3,8 @@
     python tools/how_picture.py
 
 Everything in it is real: a bundled synthetic frame with its true labels, the root of the first tree of body31 with the
-two readings it compares at some pixels, the path of one of them through the tree, and what `find_people`, `label` and
-`find_joints` say of another bundled frame. It needs matplotlib (the extra `plots`).
+two readings it compares at some pixels, the path of one of them through the tree, and the results of `find_people`,
+`label` and `find_joints` on another bundled frame. It needs matplotlib (the extra `plots`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ TRAINING, LABELING = "two_people", "gesture_near"
 """Bundled frames: one to learn from, one to label."""
 
 PIXELS = ((0.90, 0.16), (0.55, 0.40), (0.42, 0.72))
-"""Where probes are drawn: shares of the person's width and height."""
+"""Positions of the drawn probes: shares of the person's width and height."""
 
 SHOWN = 5
-"""Nodes that are drawn of a pixel's way down."""
+"""Nodes that are drawn on a pixel's path."""
 
 INK, QUIET = "#143c6e", "#5a6472"
 

@@ -1,12 +1,12 @@
-"""Accuracy against the number of training frames: one forest for each size, all judged on the same frames.
+"""Accuracy over the number of training frames: one forest for each size, all evaluated on the same frames.
 
     python tools/learning_curve.py WORK --mocap clips/ --bodies makehuman
 
 makes the frames once, as Zarr stores in WORK, a folder outside the checkout; a size trains on the first N of them. The
-judging frames are of another seed, so of other bodies, rooms and built-in poses; with --mocap, also of subjects that no
-training frame shows. Figures go to WORK/curve.json and WORK/curve.csv after every size, and the plot is drawn anew. Run
-it again after an interruption: frames and sizes that are done are kept, and a forest in the making continues from its
-checkpoint. Other options in the same WORK are refused; other sizes are added.
+test frames have another seed, and so other bodies, rooms and built-in poses; with --mocap, also subjects that no
+training frame shows. Figures go to WORK/curve.json and WORK/curve.csv after every size, and the plot is drawn again.
+After an interruption, run it again: finished frames and sizes are kept, and an unfinished forest continues from its
+checkpoint. Other options with the same WORK are refused; other sizes are added.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from synth.poses import load_poses
 
 SIZES = (250, 500, 1000, 2000, 4000)
 TEST_SEED_STEP = 1_000_000
-"""The judging frames' seed is the training frames' plus this."""
+"""The seed of test frames is that of training frames plus this."""
 
 CLIP_STEP = 1000
-"""Of the clips only the subjects are asked for: few poses are kept."""
+"""Few poses are kept, because only the subjects of the clips are needed."""
 
 COLUMNS = ("frames", "mean_class_accuracy", "merged_accuracy", "pixel_accuracy", "nodes")
 PLOT = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "learning_curve.png"
@@ -63,7 +63,7 @@ def merged_accuracy(evaluation: df.Evaluation) -> float:
 
 
 def split_subjects(mocap: str, share: float, seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the subjects of a folder of clips for training and those for judging, no subject in both."""
+    """Return the training and the test subjects of a folder of clips; no subject is in both."""
     subjects = sorted(set(load_poses(mocap, step=CLIP_STEP).subjects))
     n_test = max(1, round(share * len(subjects)))
     if n_test >= len(subjects):
@@ -74,7 +74,7 @@ def split_subjects(mocap: str, share: float, seed: int) -> tuple[tuple[str, ...]
 
 
 def claim(work: Path, identity: dict[str, Any]) -> None:
-    """Write what makes the curve into its folder, or raise UsageError if the folder holds another curve."""
+    """Write the identity of the curve into its folder, or raise UsageError if the folder holds another curve."""
     path = work / "settings.json"
     text = json.dumps(identity, indent=1, sort_keys=True) + "\n"
     if path.exists() and path.read_text() != text:
@@ -94,7 +94,7 @@ def curve(
     threads: int | None = None,
     plot_path: Path | None = None,
 ) -> list[dict[str, float]]:
-    """Train and judge a forest for every size that is not done, and return the figures of all.
+    """Train and evaluate a forest for every unfinished size, and return the figures of all.
 
     Parameters
     ----------
@@ -103,13 +103,13 @@ def curve(
     sizes : sequence of int
         Training frames.
     n_test : int
-        Judging frames.
+        Number of test frames.
     config : TrainConfig
         Its seed is also that of the frames.
     scenes : synth Config
-        Of training and judging frames; with clips, each gets its own subjects.
+        Configuration of training and test frames; with clips, each gets its own subjects.
     test_subjects_share : float
-        Of the subjects of the clips are kept for judging.
+        Share of the clips' subjects that are kept for testing.
     threads : int, optional
     plot_path : Path, optional
         Where the plot goes.
@@ -168,7 +168,7 @@ def write_rows(work: Path, rows: Sequence[dict[str, float]]) -> None:
 
 def plot(rows: Sequence[dict[str, float]], path: Path) -> None:
     """Draw accuracies against the logarithm of the number of frames."""
-    # not the global figure of pyplot: no window system is asked for
+    # not the global figure of pyplot, which needs a window system
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter
 

@@ -1,12 +1,11 @@
-"""Judge the whole line on synthetic rooms with two people each: masks, labels and joints, as a user gets them.
+"""Evaluate the whole pipeline on synthetic rooms with two people each: masks, labels and joints, as a user gets them.
 
-Run `python tools/line_figures.py --bench rooms --mocap CLIPS [-n 500] [-o FOLDER]` for rooms as those of a set of the
-bench, whose clips no training has seen, or give a `--config TOML` of your own. In every frame people are
-found (without a background, and with an empty frame as one), labeled and given joints; the true masks stand beside them
-as the best that could be. A person whose mask is missed has no right pixel and no joint; joints of false people are
-false.
+Run `python tools/line_figures.py --bench rooms --mocap CLIPS [-n 500] [-o FOLDER]` for rooms like those of a bench set,
+whose clips no training has seen, or give a `--config TOML` of your own. In every frame, people are found (without a
+background, and with an empty frame as one), labeled, and their joints are found; true masks are included as the upper
+bound. A missed person has no correct pixel and no joint; joints of false people are false.
 
-Writes `line_figures.json` and `line_figures.png`: what was found in the first frames.
+Writes `line_figures.json`, and `line_figures.png` with the results in the first frames.
 """
 
 from __future__ import annotations
@@ -39,20 +38,20 @@ SHOWN = 12
 WAYS = ("true masks", "without a background", "with an empty frame")
 
 MISSED = 0.3
-"""IoU below which somebody counts as missed."""
+"""A person with a smaller IoU counts as missed."""
 
 ANY = 1e-9
-"""IoU of a pair, at least: whatever overlaps at all."""
+"""Smallest IoU of a pair: any overlap."""
 
 FALSE = 0.3
-"""Share of people in a mask below which it shows nobody."""
+"""A mask with a smaller share of people's pixels shows nobody."""
 
 People = npt.NDArray[np.uint8]
 
 
 @dataclass
 class Line:
-    """What came of all frames one way."""
+    """Results on all frames in one setting."""
 
     n_parts: int
     ious: list[float] = field(default_factory=list)
@@ -95,7 +94,7 @@ class Line:
         self.n_people += 1
 
     def figures(self) -> dict[str, Any]:
-        """Return what the JSON file says."""
+        """Return the content of the JSON file."""
         square = Tally(self.confusion.sum(axis=1), np.diagonal(self.confusion).copy(), self.confusion.sum(axis=0)[:-1])
         precisions = {
             name: float(self.logs[name].judged(self.n_people).average_precision())
@@ -117,7 +116,7 @@ class Line:
 def matched(truth: People, found: People) -> tuple[dict[int, tuple[int, float]], int]:
     """Return for each person who is seen well enough the id and IoU of its mask, 0 for none; and how many are false.
 
-    A mask is one person's at most, unlike in `evaluate --people`: its labels and joints are not counted twice.
+    A mask belongs to at most one person, unlike in `evaluate --people`, so that labels and joints do not count twice.
     """
     n_true, n_found = (np.bincount(ids.ravel(), minlength=256) for ids in (truth, found))
     is_seen = n_true >= LEAST_SEEN * truth.size
@@ -135,7 +134,7 @@ def picture(labels: PeopleLabels) -> drawing.Picture:
 
 
 def main() -> None:
-    """Run the judgment."""
+    """Run the evaluation."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=500, help="rooms")
     parser.add_argument("-o", type=Path, default=Path("line_figures"), help="folder to write to")

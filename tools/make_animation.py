@@ -27,7 +27,7 @@ from synth import Config, Recording
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 MAX_BYTES = 3_000_000
 QUALITIES = (75, 65, 55, 45, 35, 25, 15)
-"""Of the WebP, tried one after the other until the file is small enough."""
+"""Qualities of the WebP, tried one after the other until the file is small enough."""
 
 NOISE_M, DROPOUT = 0.03, 0.05
 """With `--truth`: standard deviation of each coordinate, and the share of visible joints that are not found."""

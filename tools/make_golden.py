@@ -1,10 +1,10 @@
-"""Write `tests/golden`: frames, a forest trained on them, and its labels; a tree ensemble and what it predicts.
+"""Write `tests/golden`: frames, a forest trained on them, and its labels; a tree ensemble and its predictions.
 
     python tools/make_golden.py --only faced
 
-Run it from the top of a checkout, and only after a change that is meant to change them: then raise the version of what
-has changed as well, that of the model file (`forest.FORMAT_VERSION` and `FACING_VERSION`,
-`ensemble.treestore.FORMAT_VERSION`) or that of the trainer (`checkpoints.FORMAT`). What is not named stays as it is.
+Run it from the top of a checkout, and only after an intended change. Then also raise the version of what has changed:
+that of the model file (in `forest.file` or `ensemble.tree.store`) or that of the trainer (`checkpoints.FORMAT`). Files
+that are not named stay as they are.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def write_faced(folder: Path) -> None:
 
 
 def write_ensemble(folder: Path) -> None:
-    """Write a small forest of numbers, missing values and categories, rows to ask it about, and its answers."""
+    """Write a small forest on numbers, missing values and categories, rows to predict, and its predictions."""
     table, y = _mixed_rows()
     forest = RandomForestClassifier(3, min_samples_leaf=4, random_state=1, oob_score=True, categorical_features=[1])
     forest.fit(table, y).save(folder / "ensemble.safetensors")

@@ -1,4 +1,4 @@
-"""Make the picture of docs/PCL.md: PCL's trees on rendered people and, where they are at hand, on real frames.
+"""Make the picture of docs/PCL.md: PCL's trees on rendered people and, if available, on real frames.
 
     python tools/make_pcl_pictures.py TREE TREE TREE [--real FOLDER]
 

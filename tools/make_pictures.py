@@ -29,7 +29,7 @@ TOP = Path(__file__).resolve().parent.parent
 PICTURES = TOP / "docs" / "pictures"
 
 MAX_SHOWN = 8
-"""People that are shown of a frame."""
+"""Most people that are shown in a frame."""
 
 STAGES = {
     "synth": "bodies, poses, rooms,|sensors: labeled frames",
@@ -65,7 +65,7 @@ ROOM_WORDS = {
 
 
 def row_of(frame: LabeledFrame) -> Picture:
-    """Return a frame with the skeletons that are found in it, with the parts that are found, with the true parts."""
+    """Return a frame with found skeletons, with found parts, and with true parts."""
     forest = load()
     labels = label_people(forest, frame, find_people(frame), joints=True)
     truth = drawing.overlay(frame, frame.parts, frame.part_set)
@@ -73,7 +73,7 @@ def row_of(frame: LabeledFrame) -> Picture:
 
 
 def flow() -> Picture:
-    """Return the way from synthetic bodies to scores as boxes and arrows."""
+    """Return the flow from synthetic bodies to scores as boxes and arrows."""
     box_width, box_height, gap, columns = 190, 84, 44, 5
     n_rows = -(-len(STAGES) // columns)
     size = 20 + n_rows * (box_height + gap), columns * (box_width + gap)
@@ -100,7 +100,7 @@ def flow() -> Picture:
 
 
 def layers() -> Picture:
-    """Return the rooms as import-linter holds them: each stands on what it may import."""
+    """Return the rooms of import-linter's contract: each above the rooms that it may import."""
     content = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = content["tool"]["importlinter"]["contracts"]
     rows = next(one["layers"] for one in contracts if one.get("containers") == ["depthforest"])
@@ -133,7 +133,7 @@ def clutter_sheet(seed: int, n: int) -> Picture:
 
 
 def people_sheet(seed: int, n: int) -> Picture:
-    """Return a contact sheet of who is found in cluttered rooms, in a color each."""
+    """Return a contact sheet of the people found in cluttered rooms, each in a color."""
     frames = Generator(Config.load(TOP / "models" / "people" / "cluttered.synth.toml"), seed, n)
     persons = PartSet(tuple(f"person {i}" for i in range(1, MAX_SHOWN + 1)))
     cells = []

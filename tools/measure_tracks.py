@@ -1,6 +1,6 @@
-"""Measure the filter of joints: error, jitter, lag, bridged gaps, jumps and ids, on a synthetic recording.
+"""Measure the joint filter on a synthetic recording: error, jitter, lag, bridged gaps, jumps and ids.
 
-True visible joints get noise, dropouts and single-frame jumps; the table compares what goes in with what comes out.
+True visible joints get noise, dropouts and single-frame jumps; the table compares input and output.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from synth import Config, Recording
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 MAX_LAG_S, LAG_STEP_S = 0.3, 1 / 300
-"""The lag is looked for up to here, in such steps."""
+"""Largest lag to search for, and the step."""
 
 SAME_M = 0.25
-"""Meters: an answer with half of the joints farther off is someone else's."""
+"""Meters: an answer with half of the joints farther off belongs to someone else."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Truth:
 
 @dataclass
 class Outcome:
-    """Places after the filter, NaN for none; whether they are bridged; the ids that each person was given."""
+    """Positions after the filter, NaN for none; whether they are bridged; the ids that each person got."""
 
     places: Floats
     is_bridged: Bools
@@ -117,7 +117,7 @@ def rms(error: Floats) -> float:
 
 
 def jitter(places: Floats, truth: Floats) -> float:
-    """Return the RMS of how the error changes from frame to frame, in centimeters."""
+    """Return the RMS change of the error from frame to frame, in centimeters."""
     return rms(np.diff(places - truth, axis=0))
 
 
@@ -137,7 +137,7 @@ def lag(places: Floats, truth: Truth) -> float:
 
 
 def report(truth: Truth, found: Floats, is_jump: Bools) -> None:
-    """Print what the filter makes of joints as found."""
+    """Print the filter's effect on joints."""
     outcome = run(found, truth.fps, TrackSettings())
     is_found = ~np.isnan(found[..., 0])
     calm = np.where((is_found & ~outcome.is_bridged)[..., None], outcome.places, np.nan)

@@ -1,6 +1,6 @@
-"""Valid model files and random mutations of them: what `fuzz_models` feeds to the loader.
+"""Valid model files and random mutations of them, for `fuzz_models`.
 
-A mutant depends on the seed, its number and the valid files alone.
+A mutant only depends on the seed, its number and the valid files.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _mutate_metadata(raw: bytes, rng: Rng) -> bytes:
 
 
 def _mutate_arrays(raw: bytes, rng: Rng) -> bytes:
-    """Change items, rows, types and shapes of columns; the header describes what comes of it."""
+    """Change items, rows, types and shapes of columns; the header describes the result."""
     header, data = _unpacked(raw)
     columns: dict[str, npt.NDArray[Any]] = {}
     for name, entry in header.items():

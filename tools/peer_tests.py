@@ -5,13 +5,13 @@
     python tools/peer_tests.py --update          # write the table anew; new failures get the reason "?"
 
 The tests are those of the installed scikit-learn. They are copied to a folder that is deleted at the end, with one
-change: what they import from `sklearn.ensemble` and `sklearn.tree` is ours where we have the name. Functions that we
-have not (`export_text`, `plot_tree`) are scikit-learn's own, at work on our trees; a class that we have not fails.
+change: names that they import from `sklearn.ensemble` and `sklearn.tree` are ours if we have them. Functions that we
+lack (`export_text`, `plot_tree`) are scikit-learn's own, applied to our trees; a class that we lack fails.
 
-`tools/peer_failures.toml` names the tests that are expected to fail, each under its reason: "private" (it looks into
-scikit-learn's own parts), "wording" (of a message), "design" (we differ, and say so in the docs), "missing" (we have
-not got it yet). A test that fails and is not named there is a failure of this script, and so is one that is named and
-passes. The table is that of one version of scikit-learn, which it names; with another, only a summary is printed.
+`tools/peer_failures.toml` names the tests that are expected to fail, each under its reason: "private" (it uses
+scikit-learn's internals), "wording" (of a message), "design" (we differ on purpose, as the docs say), "missing" (not
+implemented yet). This script fails if a test fails that is not in the table, or if one in the table passes. The table
+is for one version of scikit-learn, which it names; with another, only a summary is printed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FILES = (
     "tree/tests/test_export.py", "tree/tests/test_monotonic_tree.py", "tree/tests/test_split.py",
     "tree/tests/test_tree.py",
 )  # fmt: skip
-"""Left out are those that only know private parts: bootstrap counts, Fenwick trees, layouts of plots, swaps."""
+"""Test files, without those that only test internals: bootstrap counts, Fenwick trees, layouts of plots, swaps."""
 
 SHIM = '''
 import types
@@ -69,7 +69,7 @@ def __getattr__(name):
 '''
 
 Outcomes = dict[str, str]
-"""From the id of a test, `test_tree.py::test_pickle[gini]`, to passed, failed or skipped."""
+"""Id of a test, such as `test_tree.py::test_pickle[gini]` -> passed, failed or skipped."""
 
 
 def rewritten(text: str) -> str:
@@ -79,7 +79,7 @@ def rewritten(text: str) -> str:
 
 
 def fill(folder: Path) -> None:
-    """Put the tests and the modules that they import from into a folder."""
+    """Write the tests and the shims that they import from into a folder."""
     package = Path(sklearn.__file__).parent
     for room in ("ensemble", "tree"):
         (folder / f"judged_{room}.py").write_text(SHIM.format(theirs=f"sklearn.{room}"))
@@ -107,7 +107,7 @@ def run(chosen: list[str], processes: int) -> Outcomes:
 
 
 def outcomes_of(report: Path) -> Outcomes:
-    """Return what pytest's report says of each test."""
+    """Return the outcome of each test in pytest's report."""
     found: Outcomes = {}
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         module = case.get("classname", "").split(".")[0] or case.get("name", "")
@@ -118,9 +118,9 @@ def outcomes_of(report: Path) -> Outcomes:
 
 
 def read_table(path: Path = TABLE) -> tuple[str, dict[str, str]]:
-    """Return the version of scikit-learn that the table is of, and the reason of each expected failure.
+    """Return the table's version of scikit-learn, and the reason of each expected failure.
 
-    A test that fails for some parameters only is named with them; without, all of its parameters are meant.
+    A test that only fails for some parameters is named with them; a name without parameters means all.
     """
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     version = content.pop("version")
@@ -133,7 +133,7 @@ def reason_of(test: str, expected: dict[str, str]) -> str | None:
 
 
 def differences(found: Outcomes, expected: dict[str, str]) -> list[str]:
-    """Return a line for each test that fails or passes, and should not."""
+    """Return a line for each test with an unexpected result."""
     lines = [f"fails: {t}" for t, outcome in found.items() if outcome == "failed" and reason_of(t, expected) is None]
     failing = {t for t, outcome in found.items() if outcome == "failed"}
     failing |= {t.partition("[")[0] for t in failing}
@@ -142,7 +142,7 @@ def differences(found: Outcomes, expected: dict[str, str]) -> list[str]:
 
 
 def shortened(found: Outcomes) -> list[str]:
-    """Return what fails: a test once where all of its parameters do, else with each of them."""
+    """Return the failing tests: a test once if all of its parameters fail, else with each failing parameter."""
     every: dict[str, set[str]] = {}
     for test, outcome in found.items():
         if outcome != "skipped":
@@ -152,7 +152,7 @@ def shortened(found: Outcomes) -> list[str]:
 
 
 def write_table(found: Outcomes, expected: dict[str, str]) -> None:
-    """Write the table of what fails now; what had a reason keeps it."""
+    """Write the table of current failures; known ones keep their reasons."""
     by_reason: dict[str, list[str]] = {}
     for test in shortened(found):
         by_reason.setdefault(reason_of(test, expected) or UNKNOWN, []).append(test)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-# a page shows 900 pixels of a picture 9 inches wide; more of them for screens that are finer
+# pages show pictures of 9 inches at 900 pixels; more for high-resolution screens
 DPI = 130
 N_QUERIES, N_DOCUMENTS, EPOCHS = 120, 16, 60
 
@@ -31,7 +31,7 @@ Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.in
 
 
 def queries(n_queries: int, seed: int) -> Sample:
-    """Return (X, y, qid) of queries whose documents have grades 0 to 3, which ten noisy numbers hint at."""
+    """Return (X, y, qid) of queries whose documents have grades 0 to 3 and ten noisy features."""
     rng = np.random.default_rng(seed)
     n = n_queries * N_DOCUMENTS
     x = rng.normal(size=(n, 10))
@@ -55,7 +55,7 @@ def lambdas() -> Figure:
 
 
 def curves() -> Figure:
-    """Draw how the NDCG of training and validation queries goes."""
+    """Draw the NDCG of training and validation queries over epochs."""
     x, y, qid = queries(N_QUERIES, 0)
     options: dict[str, Any] = {"validation_fraction": 0.3, "n_iter_no_change": EPOCHS, "random_state": 0}
     of_networks = options | {"early_stopping": True, "max_iter": EPOCHS, "learning_rate": 0.005}
@@ -73,7 +73,7 @@ def make_pictures(folder: Path, names: Sequence[str]) -> None:
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
-    mpl.use("agg")  # no window system is asked for
+    mpl.use("agg")  # needs no window system
     make_folder(folder)
     for name in names:
         figure = MAKERS[name]()
@@ -84,7 +84,7 @@ def make_pictures(folder: Path, names: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the pictures that the options ask for."""
+    """Make the requested pictures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MAKERS)}; by default all")
     parser.add_argument("-o", "--output", type=Path, default=PICTURES)

@@ -1,9 +1,9 @@
-"""Judge `PeopleTracker` on synthetic recordings: recall, false people a frame, IoU of masks, and whether ids stay.
+"""Evaluate `PeopleTracker` on synthetic recordings: recall, false people per frame, IoU of masks, and stability of ids.
 
-Run `python tools/recording_figures.py [-n RECORDINGS] [--frames FRAMES]`. Furnished rooms, Kinect v1 noise, in three
-kinds: people who walk and gesture; somebody who sits from the first frame to the last and only breathes and sways; the
-same without any motion, as a mannequin does. Each is tracked with the room learned as the recording goes (`learn`),
-without, and with an empty frame as background. Figures are of all frames, and of those from `--settle` on.
+Run `python tools/recording_figures.py [-n RECORDINGS] [--frames FRAMES]`. Furnished rooms with Kinect v1 noise, of
+three kinds: people who walk and gesture; a person who sits from the first frame to the last and only breathes and
+sways; the same without any motion, like a mannequin. Each is tracked with the room learned during the recording
+(`learn`), without, and with an empty frame as background. Figures are for all frames, and for those from `--settle` on.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from synth.poses import sample_poses
 from synth.scene import Rendered, Scene, render
 
 FOUND = 0.5
-"""IoU from which somebody counts as found."""
+"""A person with at least this IoU counts as found."""
 
 SWAY_M, SWAY_DEGREES, SWAY_SECONDS = 0.006, 1.0, (4.1, 5.3, 7.9)
-"""How far, and in what times, somebody who sits still sways to the side, to the front, and turns."""
+"""Amplitudes and periods with which a sitting person sways sideways and forward, and turns."""
 
 FPS = 30.0
 
 
 class Sitting(Generator):
-    """Somebody who sits in a room and stays: the same scene in every frame, but for noise and a sway.
+    """A person who sits still in a room: the same scene in every frame, except for noise and a sway.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Sitting(Generator):
 
 @dataclass
 class Tally:
-    """What was found in the frames of some recordings."""
+    """Counts of people found in the frames of some recordings."""
 
     n_frames: int = 0
     ious: list[float] = field(default_factory=list)
@@ -121,7 +121,7 @@ def recordings(kind: str, camera: str, n: int, n_frames: int, seed: int) -> Iter
 
 
 def main() -> None:
-    """Run the judgment."""
+    """Run the evaluation."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=8, help="recordings of each kind")
     parser.add_argument("--frames", type=int, default=600, help="of each recording")

@@ -1,10 +1,10 @@
-"""How long growing takes on 1 to 1,000 threads of a cluster: the model of docs/SCALING.md.
+"""The time of growing on 1 to 1,000 threads of a cluster: the model of docs/SCALING.md.
 
     python tools/scaling_model.py                     # the table of the page
     python tools/scaling_model.py --frames 80000 --pixels 165 --candidates 500 --threads 1,2,4
 
-A level costs the longest of three: counting, messages and the scheduler's work. How many groups, questions and bundles
-there are is asked of `training/distributed` itself. Nodes are taken to halve at every level.
+A level costs the longest of three: counting, messages and the scheduler's work. The numbers of groups, questions and
+bundles come from `training/distributed` itself. Nodes are assumed to halve at every level.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from depthforest.training.distributed.handing import Pixelware, questions
 
 @dataclass(frozen=True)
 class Setting:
-    """A tree, a cluster, and what they can do.
+    """A tree, a cluster, and their rates.
 
     Parameters
     ----------
     frames, pixels, candidates, depth : int
-        Of a tree; pixels of each frame.
+        Sizes of a tree; `pixels` per frame.
     threads : int
-        Of the cluster.
+        Threads of the cluster.
     cores : int, optional
-        Of the machines; omitted: one for each thread.
+        Cores of the machines. Default: one per thread.
     memory : float
-        Bytes of a thread.
+        Bytes per thread.
     rate : float
-        Evaluations a second of a core.
+        Evaluations per second on a core.
     bandwidth : float
-        Bytes a second that a thread sends.
+        Bytes per second that a thread sends.
     task_seconds : float
-        Of the scheduler, for each task.
+        Scheduler time per task.
     round_seconds : float
-        Of one question and answer between client and workers.
+        Time of one question and answer between client and workers.
     frame_seconds, crop_bytes : float
-        To read a frame; of its people's crops.
+        Time to read a frame; bytes of its people's crops.
     parts, bins : int
     """
 
@@ -65,7 +65,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one part of the work: counting, messages, the scheduler; and what those two come from."""
+    """Seconds of one part of the work: counting, messages, the scheduler; and the numbers of bytes and tasks."""
 
     name: str
     counting: float
@@ -76,7 +76,7 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """How long it takes: what goes on side by side counts once."""
+        """Total time: parallel work counts once."""
         return max(self.counting, self.messages, self.scheduler)
 
 
@@ -90,13 +90,13 @@ def n_adding(n: int) -> int:
 
 
 def costs(s: Setting) -> Iterator[Cost]:
-    """Yield the costs of reading and of every level; dividing and handing over belong to theirs."""
+    """Yield the costs of reading and of every level, including dividing and handing over."""
     n_pixels, n_shards, cells = s.frames * s.pixels, min(s.threads, s.frames), s.parts * s.bins
     cores = s.threads if s.cores is None else min(s.cores, s.threads)
     ware = Pixelware(n_pixels, s.frames, s.crop_bytes, s.threads, int(s.memory))
 
     def cost(name: str, counting: float, n_bytes: float, rounds: int, n_tasks: float) -> Cost:
-        """Return a cost; bytes are those of all threads, of which every other one's share goes elsewhere."""
+        """Return a cost; bytes are those of all threads, and each thread's share goes to the others."""
         sent = n_bytes * (1 - 1 / s.threads)
         messages = sent / s.threads / s.bandwidth + rounds * s.round_seconds
         return Cost(name, counting / cores, messages, n_tasks * s.task_seconds, sent, n_tasks)
@@ -118,7 +118,7 @@ def costs(s: Setting) -> Iterator[Cost]:
             asked = questions(totals, s.candidates, cells, of_group, ware.table_bytes)
             adding = n_adding(-(-of_group // FAN_IN)) + -(-of_group // FAN_IN) if of_group > FAN_IN else 0
             n_tasks += n_groups * len(asked) * (of_group + max(1, adding))
-            # of each shard and node the smaller of a table in 16 bits and the bins of its pixels
+            # for each shard and node, the smaller of a 16-bit table and the bins of its pixels
             of_node = min(2.0 * cells, n_pixels / n_nodes / of_group)
             n_bytes += n_nodes * s.candidates * of_group * of_node
             yield cost(f"level {level}", counting, n_bytes, 2, n_tasks)

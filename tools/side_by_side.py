@@ -3,10 +3,10 @@
     python tools/side_by_side.py frames/ --models body31 pcl.safetensors --background-removed -o sheet.png
     python tools/side_by_side.py frames/ --models body31 pcl.safetensors --marks marks.json -o sheet.png
 
-A row is a frame: its depth, then the answer of each model with the mirrored walk. People are looked for, or all
-readings are one person (--background-removed), or pixels go to the person whose marks are nearest (--marks). A marked
-point is a white square where the answer is right and a red cross where it is wrong; a band across a joint counts for
-either neighbor.
+A row is a frame: its depth, then the answer of each model with the mirrored walk. People are detected, or all readings
+are one person (--background-removed), or each pixel belongs to the person with the nearest mark (--marks). A marked
+point is a white square if the answer is correct and a red cross if it is wrong; a band across a joint counts for either
+neighbor.
 """
 
 from __future__ import annotations

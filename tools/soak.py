@@ -3,10 +3,10 @@
     python tools/soak.py -n 100000 -o soak.csv
 
 The frames are the bundled samples, synthetic people, empty rooms, noise and pathological pictures, in sizes from 1 x 1
-to 640 x 576, each changed by chance: mirrored, moved in depth, with holes. Every block of frames becomes one row of a
-CSV file: resident memory, processor time of a frame, and what was found. The exit code is 1 if an answer is no answer
-(labels off the person, positions that are not finite) or memory grew by more than `MAX_GROWTH_MB` after the first
-tenth.
+to 640 x 576, each changed at random: mirrored, moved in depth, with holes. Every block of frames becomes one row of a
+CSV file: resident memory, processor time per frame, and the numbers of people and joints. The exit code is 1 if a
+result is invalid (labels off the person, positions that are not finite) or memory grew by more than `MAX_GROWTH_MB`
+after the first tenth.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from depthforest.frames import NO_PART
 Rng = np.random.Generator
 
 MAX_GROWTH_MB = 32.0
-"""Resident memory may grow by so much after the first tenth of the frames."""
+"""Allowed growth of resident memory after the first tenth of the frames."""
 
 CAMERAS = (
     "kinect_v1@320x240", "kinect_v1@160x120", "kinect_v1@80x60", "kinect_v1", "kinect_v2", "azure_nfov@320x288",
@@ -59,7 +59,7 @@ def pool_of_frames(seed: int, n_synthetic: int = 48) -> list[df.Frame]:
 
 
 def odd_pictures(shape: tuple[int, int], rng: Rng) -> list[npt.NDArray[np.uint16]]:
-    """Return pictures that no room gives: nothing, one wall, noise, the nearest, the farthest, a checkerboard."""
+    """Return unrealistic pictures: nothing, one wall, noise, the nearest, the farthest, a checkerboard."""
     checkered = np.indices(shape).sum(axis=0) % 2 * 2000
     return [
         np.zeros(shape, np.uint16),
@@ -72,7 +72,7 @@ def odd_pictures(shape: tuple[int, int], rng: Rng) -> list[npt.NDArray[np.uint16
 
 
 def changed(frame: df.Frame, rng: Rng) -> df.Frame:
-    """Return a frame changed by chance: mirrored, nearer or farther, with holes."""
+    """Return a frame changed at random: mirrored, nearer or farther, with holes."""
     depth = frame.depth_mm
     if rng.random() < 0.5:
         depth = depth[:, ::-1]
@@ -102,7 +102,7 @@ class Soak:
         self.n_people = self.n_joints = 0
 
     def step(self) -> None:
-        """Take the next frame: mostly the same scene again, as a camera gives it, now and then another."""
+        """Process the next frame: mostly the same scene again, as from a camera, sometimes another."""
         if self._left == 0:
             self._frame = self._frames[int(self._rng.integers(len(self._frames)))]
             self._left = int(self._rng.integers(1, 40))

@@ -3,7 +3,7 @@
     python tools/sparse_figures.py [--model NAME] [--mocap BVH] [--sets mocap,cut,...] [--limit N] [--marks FILE FRAMES]
 
 Prints a row for each set: mean per-class accuracy of the parts and of the regions, mean average precision of the joints
-(fast joints in both cases), each as exact, sparse and their difference in points, and which share of the pixels walked.
+(fast joints in both cases), each as exact, sparse and their difference in points, and the share of pixels that walked.
 The last row is the headline set at 640 x 480.
 """
 
@@ -57,7 +57,7 @@ def row(forest: df.Forest, bench: BenchSet, mocap: Path | None, limit: int | Non
 
 
 def mark_row(forest: df.Forest, marks_path: Path, folder: Path) -> None:
-    """Print how many marked points of real frames each way gets right."""
+    """Print how many marked points of real frames each variant labels correctly."""
     marks = read_marks(marks_path)
     frames = {name: df.read_depth(folder / f"{name}.png", camera="kinect_v1") for name in marks}
     counts = []

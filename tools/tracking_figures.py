@@ -1,11 +1,11 @@
-"""Judge tracking on synthetic recordings with exact truth: ids kept, joint error, jitter and latency.
+"""Evaluate tracking on synthetic recordings with exact truth: ids kept, joint error, jitter and latency.
 
 Run `python tools/tracking_figures.py [--kinds walking,crossing,falling] [-n RECORDINGS] [--frames FRAMES]`. The whole
-way from depth to tracks: `PeopleTracker`, the shipped forest, `find_joints`, `JointTracks`. *walking*: one person walks
-and gestures; *crossing*: two people walk through each other's view; *falling*: one person falls and stands up again.
-Figures are of visible joints. Error and jitter are the median distance to the truth, and the median of how the error
-changes from frame to frame, of joints as found and as tracked. Latency is the delay at which the true motion fits the
-tracked one best.
+pipeline from depth to tracks: `PeopleTracker`, the shipped forest, `find_joints`, `JointTracks`. *walking*: one person
+walks and gestures; *crossing*: two people walk through each other's view; *falling*: one person falls and stands up
+again. Figures are for visible joints. Error and jitter are the median distance to the truth and the median change of
+the error from frame to frame, for joints as found and as tracked. Latency is the delay at which the true motion fits
+the tracked one best.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from depthforest.pipeline import joints_of_recording
 from synth import Config, Recording
 
 FPS, SAME_M = 15.0, 0.5
-"""Frames a second; an answer whose joints are, by the median, farther off than this is nobody's."""
+"""Frames per second; and the largest median distance of joints, in meters, that matches an answer to a person."""
 
 ACTS = {"walking": ("walk", "gesture"), "crossing": ("walk",), "falling": ("fall",)}
 

@@ -1,19 +1,19 @@
-"""A U-Net of 1.6 million weights that learns from the frames of body31: what one would try instead of a forest.
+"""A U-Net with 1.6 million weights that learns from the frames of body31, as the obvious alternative to a forest.
 
     python -m venv --system-site-packages unet && unet/bin/python -m pip install torch==2.13.0
     unet/bin/python tools/unet.py make WORK --mocap cmu_bvh --rounds 4
     unet/bin/python tools/unet.py train WORK --minutes 90
     unet/bin/python tools/unet.py judge WORK --mocap cmu_bvh --marks marks.json --frames DIR
 
-makes synthetic frames of the configurations, sensors and near views of body31 (seeds of their own), trains on one
-thread of a CPU, and judges the network beside body31: the same frames of the bench, the same figures, and the time of
-both on one thread in the same run. torch is no dependency of the package. WORK is a folder outside the checkout.
+makes synthetic frames with the configurations, sensors and near views of body31 (but other seeds), trains on one thread
+of a CPU, and compares the network with body31: the same frames of the bench, the same figures, and the time of both on
+one thread in the same run. torch is not a dependency of the package. WORK is a folder outside the checkout.
 
-`make` makes a data set after another, a round of all at a time; `train` may run meanwhile: every pass over the frames
-takes what is finished. Either can be stopped and run again: what is there is kept, and training goes on after the last
-whole pass.
+`make` makes one data set after another, in rounds over all of them; `train` may run at the same time: every pass uses
+the finished data sets. Either can be stopped and run again: results are kept, and training continues after the last
+complete pass.
 
-A person is cut out and scaled so that a pixel of the network is 16 mm at the person's median depth, coarser where the
+A person is cut out and scaled so that a pixel of the network is 16 mm at the person's median depth, coarser if the
 person would not fit. The network reads the depth relative to that median, and the mask.
 """
 
@@ -50,7 +50,7 @@ except ImportError:
     sys.exit("this script needs torch: python -m pip install torch==2.13.0, in an environment of its own")
 
 Tensor = Any
-"""A torch.Tensor; torch is not there when types are checked."""
+"""A torch.Tensor; torch is not installed when types are checked."""
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 
@@ -69,16 +69,16 @@ ROUND: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
 with the desks and low cameras of its context stage."""
 
 VALID = (("valid", 200, 7100), ("valid_near", 100, 7101))
-"""Frames that settings are chosen on, of subjects that neither training nor bench shows: name, frames, seed."""
+"""Validation frames for choosing settings, of subjects that neither training nor bench has: name, frames, seed."""
 
 FIRST_SEED = 8000
-"""Of the first data set; a set's seed is this, 100 times its round and its place in the round."""
+"""Seed of the first data set; a set's seed is this plus 100 times its round plus its position in the round."""
 
 PIXEL_M = 0.016
-"""Side of a pixel of the network at the person's depth."""
+"""Size of a network pixel at the person's depth."""
 
 ROWS, COLS, MARGIN = 128, 96, 16
-"""What the network sees, and what lies around it in the frames that it learns from, for shifts and turns."""
+"""Size of the network's input, and the margin around it in training frames, for shifts and rotations."""
 
 DEPTH_UNIT_M = 0.5
 WIDTHS = (16, 32, 64, 128, 192)
@@ -87,8 +87,8 @@ WIDTHS = (16, 32, 64, 128, 192)
 BATCH, PEAK_RATE, DECAY, AVERAGING = 16, 2e-3, 1e-2, 0.99
 SEED = 17
 PRIOR_POWERS = (0.0, 0.5, 1.0)
-"""What the logits are divided by: the parts' shares to this power, chosen on the validation frames. 0 is what plain
-cross-entropy learned, 1 takes all parts for equally common."""
+"""Probabilities are divided by the parts' shares to one of these powers, chosen on the validation frames. 0 keeps the
+result of plain cross-entropy, 1 treats all parts as equally common."""
 
 BENCH = ("mocap", "cut", "rooms", "sensor_realsense")
 FIGURES = {"31 parts": "parts.mean_class_accuracy", "15 regions": "regions.mean_class_accuracy"}
@@ -130,7 +130,7 @@ def logits_of(network: nn.ModuleDict, pictures: Tensor) -> Tensor:
 
 
 def fused(network: nn.ModuleDict) -> nn.ModuleDict:
-    """Return a network for answers alone: every batch norm becomes part of its convolution."""
+    """Return a network for inference: every batch norm is fused into its convolution."""
     network.eval()
     for block in (*network["down"], *network["up"]):
         for i in (0, 3):
@@ -154,7 +154,7 @@ class Window:
 
     @classmethod
     def around(cls, depth_mm: npt.NDArray[np.uint16], mask: Bools, camera: Camera, margin: int = 0) -> Window:
-        """Return the window of a person, with so many pixels of the network around it."""
+        """Return the window of a person, with `margin` network pixels around it."""
         rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
         depth_m = float(np.median(depth_mm[mask])) / 1000
         height, width = rows[-1] + 1 - rows[0], cols[-1] + 1 - cols[0]
@@ -174,7 +174,7 @@ class Window:
 
 
 def picture_of(frame: Frame, mask: Bools, window: Window, size: tuple[int, int]) -> Tensor:
-    """Return what the network sees of a person, (2, rows, cols): relative depth where there is any, and the mask."""
+    """Return the network's input for a person, (2, rows, cols): relative depth where there is any, and the mask."""
     is_seen = window.cut(mask, 0)
     depth = np.where(is_seen, window.cut(frame.depth_mm, 0) * np.float32(0.001) - np.float32(window.depth_m), 0)
     both = torch.from_numpy(np.stack([depth / np.float32(DEPTH_UNIT_M), is_seen]).astype(np.float32))
@@ -184,7 +184,7 @@ def picture_of(frame: Frame, mask: Bools, window: Window, size: tuple[int, int])
 
 
 def whole_pixels(pictures: Tensor) -> Tensor:
-    """Return pictures (n, 2, rows, cols) with pixels that are the person's or not, where they were partly so."""
+    """Return pictures (n, 2, rows, cols) with fractional mask pixels rounded to the person's or not."""
     depth, share = pictures[:, :1], pictures[:, 1:]
     is_person = share >= 0.5
     return torch.cat([(depth / share.clamp(min=0.5)).clamp(-3, 3) * is_person, is_person.float()], 1)
@@ -218,7 +218,7 @@ def people_of(frames: Sequence[LabeledFrame]) -> Iterator[tuple[LabeledFrame, Bo
 
 
 class Crops:
-    """The people of all finished data sets of a work folder, as the network sees them, with the margin.
+    """The people in all finished data sets of a work folder, as network inputs with the margin.
 
     Attributes
     ----------
@@ -259,9 +259,9 @@ class Crops:
         self.labels.append(torch.from_numpy(parts + np.uint8(1)))  # 255 becomes 0
 
     def batch(self, chosen: npt.NDArray[np.int64], rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Return people as pictures (n, 2, rows, cols) and parts (n, rows, cols), -1 for none, as if seen otherwise.
+        """Return augmented people as pictures (n, 2, rows, cols) and parts (n, rows, cols), -1 for none.
 
-        Each is mirrored or not, turned by up to 8 degrees, moved, and up to 18 % larger or smaller.
+        Each is mirrored or not, rotated by up to 8 degrees, shifted, and scaled by up to 18 %.
         """
         n = len(chosen)
         pictures = torch.stack([self.pictures[i] for i in chosen]).float()
@@ -289,7 +289,7 @@ class Crops:
 
 @dataclass
 class Budget:
-    """What training may take: processor time, and time of the clock where that ends first; both in seconds."""
+    """Budget of training: processor time, and wall time if that ends first; both in seconds."""
 
     processor: float
     clock: float
@@ -299,7 +299,7 @@ class Budget:
         self.last, self.clock_began = time.process_time(), time.monotonic()
 
     def share(self) -> float:
-        """Return which share of it has passed, 0 to 1."""
+        """Return the share of the budget that is spent, 0 to 1."""
         now = time.process_time()
         self.spent, self.last = self.spent + now - self.last, now
         return min(max(self.spent / self.processor, (time.monotonic() - self.clock_began) / self.clock), 1.0)
@@ -313,12 +313,12 @@ def learning_rate(passed: float) -> float:
 
 
 class Course:
-    """A network in training: its weights, the mean of the last ones, and what it has seen.
+    """A network in training: its weights, their running mean, and its progress.
 
     Parameters
     ----------
     path : Path
-        The checkpoint; where there is one, training continues from it.
+        The checkpoint; if it exists, training continues from it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -351,7 +351,7 @@ class Course:
         return float(loss.detach())
 
     def save(self, sets: dict[str, int]) -> None:
-        """Write the checkpoint, whole or not at all."""
+        """Write the checkpoint atomically."""
         state = {
             "network": self.network.state_dict(),
             "mean": self.mean.state_dict(),
@@ -398,23 +398,23 @@ def train(work: Path, minutes: float, clock_minutes: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What `Labeling` has of parts and confidence."""
+    """Parts and confidence, as in `Labeling`."""
 
     parts: npt.NDArray[np.uint8]
     confidence: npt.NDArray[np.float32]
 
 
 class NetworkModel:
-    """A network that labels as `Forest.label` does, for everything that judges forests.
+    """A network with the interface of `Forest.label`, for code that evaluates forests.
 
     Parameters
     ----------
     network : ModuleDict
-        With `fused` blocks.
+        Network with `fused` blocks.
     prior : tensor (31,)
-        What is taken from the logits.
+        Subtracted from the logits.
     mirror : bool
-        Whether the mean of the answers to the picture and to its mirror image counts.
+        Whether to average the answers for the picture and its mirror image.
     """
 
     part_set = BODY31
@@ -455,7 +455,7 @@ class NetworkModel:
 
 
 class Timed:
-    """A model that notes how long each person takes: processor time of the thread, in milliseconds."""
+    """A model that times each person: processor time of the thread, in milliseconds."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.part_set, self.label_ms = model, model.part_set, list[float]()
@@ -469,7 +469,7 @@ class Timed:
 
 
 def chosen_network(work: Path) -> tuple[dict[bool, NetworkModel], dict[str, Any]]:
-    """Return the trained network with one walk and with the mirrored one, and what was chosen and found on the way."""
+    """Return the trained network, without and with mirroring, and the choices made on the validation frames."""
     state = torch.load(work / "checkpoint.pt")
     network = build_network()
     network.load_state_dict(state["mean"])
@@ -489,7 +489,7 @@ def chosen_network(work: Path) -> tuple[dict[bool, NetworkModel], dict[str, Any]
 def judged(
     models: Sequence[Any], frames: Sequence[LabeledFrame], progress: Callable[[int], object] | None = None
 ) -> list[Evaluation]:
-    """Judge models as `evaluate` does, without joints, on one thread."""
+    """Evaluate models as `evaluate` does, without joints, on one thread."""
     options = JudgeOptions(threads=1, joints=False, timed_frames=0)
     return evaluate_many([cast(Forest, model) for model in models], frames, options, progress=progress)
 
@@ -497,7 +497,7 @@ def judged(
 def judge(
     work: Path, mocap: str, sets: Sequence[str], marks: Path | None, frames: Path | None, limit: int | None
 ) -> None:
-    """Judge the network beside body31, and write the figures."""
+    """Compare the network with body31, and write the figures."""
     networks, notes = chosen_network(work)
     models: dict[str, Any] = {"body31": load("body31"), "body31-fast": load("body31-fast")}
     models |= {"U-Net": networks[False], "U-Net, mirrored too": networks[True]}

@@ -1,4 +1,4 @@
-"""Small tree ensembles and rankers of every kind, and a way to use what such a file holds: for `fuzz_models`, tests."""
+"""Small tree ensembles and rankers of every kind, and functions that use a loaded one; for `fuzz_models` and tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUERIES = group_ids([8] * 5, N_ROWS)
 
 
 def valid_ensembles() -> list[Any]:
-    """Return fitted trees and forests that differ in kind, classes, columns and what they keep."""
+    """Return fitted trees and forests that differ in kind, classes, columns and stored data."""
     x, mixed, signal, level, weights = _rows()
     weighed = {0: 1.0, 1: 2.5, 2: 1}
     categorical: dict[str, Any] = {"categorical_features": [1, 3]}
@@ -58,7 +58,7 @@ def valid_ensembles() -> list[Any]:
 
 
 def valid_boosted() -> list[Any]:
-    """Return fitted boosted ensembles that differ in kind, loss, columns, rounds and what they know of these."""
+    """Return fitted boosted ensembles that differ in kind, loss, columns, rounds and stored history."""
     x, mixed, signal, level, weights = _rows()
     few: dict[str, Any] = {"n_estimators": 3, "max_depth": 2, "random_state": 1}
     categorical: dict[str, Any] = {"categorical_features": [1, 3]}
@@ -81,7 +81,7 @@ def valid_boosted() -> list[Any]:
 
 
 def valid_networks() -> list[Any]:
-    """Return fitted ranking networks that differ in kind, layers and what they know of their epochs."""
+    """Return fitted ranking networks that differ in kind, layers and stored history."""
     x, _, _, level, _ = _rows()
     x = np.nan_to_num(x[:, :3])
     layers: Any = [3, 2]  # a list, which is loaded as a tuple
@@ -135,7 +135,7 @@ def write_valid_ensembles(folder: Path) -> list[Path]:
 
 
 def use_ensemble(estimator: Any) -> None:
-    """Ask an ensemble everything that it answers about a small table, and check that the answers make sense."""
+    """Call all methods of an ensemble on a small table, and check that the results are valid."""
     if isinstance(estimator, RankNet | LambdaRank):
         _use_network(estimator)
         return
@@ -148,7 +148,7 @@ def use_ensemble(estimator: Any) -> None:
         if not np.isfinite(estimator.feature_importances_).all():
             raise AssertionError("importances that are no numbers")
         if getattr(estimator, "_has_base_margin", False):
-            return  # a mutant that answers only to who brings base margins
+            return  # a mutant that requires base margins
         answers = _answers(estimator, table)
         with tempfile.TemporaryDirectory() as folder:
             estimator.save(Path(folder) / "again")
@@ -160,7 +160,7 @@ def use_ensemble(estimator: Any) -> None:
 
 
 def _use_network(ranker: Any) -> None:
-    """Ask a ranking network for scores of usual and of the largest numbers."""
+    """Compute a ranking network's scores of usual and of the largest numbers."""
     n_features = ranker.n_features_in_
     table = np.random.default_rng(0).normal(size=(N_ASKED, n_features))
     with warnings.catch_warnings():
@@ -186,7 +186,7 @@ def _leaves(estimator: Any, table: npt.NDArray[Any]) -> Iterator[tuple[Tree, npt
 
 
 def _answers(estimator: Any, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return what an ensemble says of rows, checked."""
+    """Return an ensemble's predictions for rows, checked."""
     labels = estimator.predict(table)
     if hasattr(estimator, "staged_predict"):
         _check_stages(estimator, table, labels)
@@ -208,7 +208,7 @@ def _answers(estimator: Any, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]
 
 
 def _check_stages(estimator: Any, table: npt.NDArray[Any], labels: npt.NDArray[Any]) -> None:
-    """Check that the last stage of a boosted ensemble is what it predicts, and that there is one for each round."""
+    """Check that a boosted ensemble's last stage equals its prediction, and that there is one for each round."""
     stages = list(estimator.staged_predict(table))
     if len(stages) != len(estimator.estimators_) or not np.array_equal(stages[-1], labels):
         raise AssertionError("stages that do not lead to the prediction")

@@ -32,7 +32,7 @@ DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 MAX_BYTES = 2_000_000
 QUALITIES = (80, 70, 60, 50, 40, 30)
-"""Of the animation, tried one after the other until it is small enough."""
+"""Qualities of the animation, tried one after the other until it is small enough."""
 
 STEP = 2
 """Frames of the recording from one picture of the animation to the next."""
