@@ -1,8 +1,7 @@
 """Label every pixel of a depth image with a body part, on a CPU, in milliseconds.
 
-The rooms, each a folder that imports only rooms before it: `base`, `frames`, `io`, `people`, `trees`, `labeling`,
-`forest`, `joints`, `training`, `pipeline`, `evaluation`, `compare`, `cli`; `ensemble` stands beside them and imports
-`base` only. docs/ARCHITECTURE.md walks through them. Names are loaded when they are first used.
+The code is organized in rooms, folders that only import rooms below them; `ensemble` imports `base` only.
+docs/ARCHITECTURE.md walks through them. Names are loaded on first use.
 """
 
 import lazy_loader
