@@ -376,7 +376,7 @@ REFUSED = {
     "another row": ("number_forest", item("rows", 0, 10**9), "tree 0: its leaves must hold the rows"),
     "another seed": ("number_forest", item("seeds", 1, 5), "tree 1: its leaves must hold the rows that its seed draws"),
     "target": ("number_forest", item("targets", 0, np.inf), "targets must be finite, and weights finite"),
-    "weight": ("number_forest", item("weights", 0, -1), "weights finite and not below 0"),
+    "weight": ("number_forest", item("weights", 0, -1), "weights finite and nonnegative"),
     "weight elsewhere": (
         "number_forest",
         lambda _, c: c.update(weights=np.ones(40)),

@@ -1,4 +1,4 @@
-"""Balanced random forest: each tree on a bootstrap of as many rows of each class (Chen, Liaw and Breiman 2004)."""
+"""Balanced random forest: each tree on a bootstrap with equal numbers of each class (Chen, Liaw and Breiman 2004)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from depthforest.ensemble.tree import Table, row_count
 
 
 class BalancedRandomForestClassifier(RandomForestClassifier):
-    """Random forest of classes whose trees each draw the same number of rows of every class, with replacement.
+    """Random forest whose trees each draw the same number of rows of every class, with replacement.
 
-    For rare classes: a tree sees them as often as the others, and all rows of frequent classes are seen by some tree.
-    Probabilities are those of classes that are equally frequent.
+    For rare classes: each tree sees them as often as the others, and all rows of frequent classes are seen by some
+    tree. Probabilities are those for equally frequent classes.
 
     Parameters
     ----------
     max_samples : int or float, optional
-        Rows that a tree draws of each class, or their share of the rarest class; as many as that has by default.
+        Rows that a tree draws of each class, or their share of the rarest class; default: all rows of the rarest class.
     All others
-        As of `RandomForestClassifier`; `bootstrap` must stay True.
+        As in `RandomForestClassifier`; `bootstrap` must stay True.
 
     Attributes
     ----------
     All
-        As of `RandomForestClassifier`.
+        As in `RandomForestClassifier`.
     """
 
     def _fit(

@@ -1,7 +1,7 @@
-"""Forest base: many trees of randomized columns or thresholds, grown side by side and averaged.
+"""Forest base: many trees with randomized columns or thresholds, grown in parallel and averaged.
 
-Every tree draws its rows and columns from a seed of its own. Trees are spread over threads; where there are fewer trees
-than threads, each is spread itself. Either way the forest is the same.
+Every tree draws its rows and columns from its own seed. Trees are spread over threads; if there are fewer trees than
+threads, each tree is itself spread over threads. The forest is the same either way.
 """
 
 from __future__ import annotations
@@ -66,27 +66,27 @@ TREE_PARAMETERS = (
     "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "monotonic_cst", "max_bins",
     "categorical_features",
 )  # fmt: skip
-"""Parameters that a forest hands on to its trees."""
+"""Parameters that a forest passes on to its trees."""
 
 
 OUT_OF_BAG = (
     "oob_score_", "oob_errors_", "oob_decision_function_", "oob_prediction_", "strength_", "correlation_",
     "error_bound_",
 )  # fmt: skip
-"""What a fit with oob_score sets."""
+"""Attributes set by a fit with oob_score."""
 
 
 def truth_print(channels: Any, targets: Floats) -> int:
-    """Return a number that tells y from another one, or from another order of its rows."""
+    """Return a number that distinguishes y from other targets or another order of rows."""
     return zlib.crc32(np.ascontiguousarray(targets).data, zlib.crc32(np.ascontiguousarray(channels).data))
 
 
 class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ignore[misc]
-    """What forests of classes and of numbers share."""
+    """Common base of classification and regression forests."""
 
     splitter = "best"
 
-    # what `tasks` and `estimators` fill in
+    # set by `tasks` and `estimators`
     _layout: Layout
     _criteria: tuple[str, ...]
 
@@ -108,7 +108,7 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
         n_channels: int,
         starts: tuple[int, ...] = (),
     ) -> None:
-        """Grow the trees that are wanted and not there yet; `starts` are those of several targets (`tree.targets`)."""
+        """Grow the missing trees; `starts` are those of several targets (`fitting.shares`)."""
         for name in OUT_OF_BAG:  # of the last fit
             self.__dict__.pop(name, None)
         n_trees = whole("n_estimators", self.n_estimators, 1)
@@ -133,8 +133,8 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
         trees = old.copy()
         try:
             for tree in self._grown(table, channels, targets, weights, growth, range(len(old), n_trees)):
-                trees.append(tree)  # one by one: extend would lose them when it is interrupted
-        finally:  # an interrupted fit keeps what it has
+                trees.append(tree)  # one by one, because an interrupted `extend` would lose them
+        finally:  # an interrupted fit keeps the finished trees
             if trees:
                 self._set_trees(trees)
 
@@ -164,23 +164,23 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
             )
 
     def _check_kinds(self, old: list[Tree], truth: int) -> None:
-        """Keep what the trees mean by their numbers; raise where old trees mean something else."""
+        """Store the classes and categories behind the trees' codes; raise if they differ from those of old trees."""
         kinds = known_values(self)
-        known = getattr(self, "_kinds", None)  # not of a loaded forest
+        known = getattr(self, "_kinds", None)  # a loaded forest has none
         if old and known is not None:
             check_same(known[0], kinds, "classes and categories")
             if self.oob_score and known[1] != truth:
                 raise UsageError(
-                    "warm_start with oob_score needs the same rows in the same order as before, got another y: it is "
-                    "not known which rows the old trees have seen"
+                    "warm_start with oob_score needs the same rows in the same order as before, got a different y: it "
+                    "is unknown which rows the old trees have seen"
                 )
         self._kinds = (kinds, truth)
 
     def _check_same_truth(self, channels: Any, targets: Floats) -> None:
-        """Raise unless y is that of the fit: by their order it is known which tree has seen which rows."""
+        """Raise unless y is that of the fit: the order of rows tells which tree has seen which rows."""
         known = getattr(self, "_kinds", None)
         if known is not None and len(channels) == self.n_rows_ and known[1] != truth_print(channels, targets):
-            raise UsageError("out-of-bag figures need the rows of the fit, in their order; got another y")
+            raise UsageError("out-of-bag figures need the rows of the fit, in their order; got a different y")
 
     def _grown(
         self,
@@ -206,7 +206,7 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
 
         def grow(t: int) -> Tree:
             own = self._tree_weights(t, channels, weights)
-            # a share of the weight that this tree has
+            # scaled by this tree's share of the weight
             its = replace(growth, min_weight=growth.min_weight * float(own.sum() / weights.sum()))
             tree = plant(
                 binned, channels, targets, own, its, offset=self._offset, seed=int(self._seeds[t]), threads=within
@@ -230,7 +230,7 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
         return count
 
     def _drawn_rows(self, t: int) -> Longs:
-        """Return the rows that a tree is grown from, some more than once: rows without weight are never drawn."""
+        """Return the rows that a tree is grown from, with repetitions; rows without weight are never drawn."""
         if not self.bootstrap:
             return np.arange(self.n_rows_) if self._positive is None else self._positive
         rng = np.random.RandomState(self._seeds[t])
@@ -238,7 +238,7 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
         return np.asarray(drawn if self._positive is None else self._positive[drawn])
 
     def _tree_weights(self, t: int, channels: Any, weights: Floats) -> Floats:  # noqa: ARG002 - classes use channels
-        """Return the weights of rows in a tree: how often it drew them, times their own."""
+        """Return the weights of rows in a tree: their own, times how often the tree drew them."""
         if not self.bootstrap:
             return weights
         return np.bincount(self._drawn_rows(t), minlength=self.n_rows_) * weights
@@ -251,15 +251,15 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
 
     def _set_trees(self, trees: list[Tree]) -> None:
         self.trees_ = trees
-        self._n_columns = self.n_features_in_  # a later fit that fails may change the other
+        self._n_columns = self.n_features_in_  # a failed fit may change n_features_in_ later
         self._walk = Walk.of(trees)
         self.__dict__.pop("estimators_", None)
 
-    # -- what is known of it -------------------------------------------------------------------------------------------
+    # -- attributes and predictions ------------------------------------------------------------------------------------
 
     @cached_property
     def estimators_(self) -> list[Any]:
-        """The trees as estimators; those of classes predict numbers of classes, as scikit-learn's do."""
+        """The trees as estimators; classification trees predict class codes, as in scikit-learn."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("estimators_")
         parameters = {name: getattr(self, name) for name in TREE_PARAMETERS}
@@ -273,7 +273,7 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
         return members
 
     def _new_member(self, **parameters: Any) -> DecisionTreeClassifier | DecisionTreeRegressor:
-        """Return an estimator of one tree, which it does not have yet."""
+        """Return an estimator without its tree, which is set later."""
         raise NotImplementedError
 
     @property
@@ -284,26 +284,26 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
 
     @property
     def feature_importances_(self) -> Floats:
-        """How much of the impurity each column takes away, (n_features,): the mean over trees, summing to 1."""
+        """Share of the impurity decrease due to each column, (n_features,): the mean over trees, summing to 1."""
         check_is_fitted(self)
         mean = np.mean([tree.compute_feature_importances(self.n_features_in_) for tree in self.trees_], axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     def proximities(self, X: Any, other: Any = None) -> Floats:
-        """Return in which share of the trees rows fall into the same leaf as others, (n, n_others).
+        """Return the share of the trees in which two rows fall into the same leaf, (n, n_others).
 
         Parameters
         ----------
         X : (n, n_features) array, sparse matrix or DataFrame
         other : (n_others, n_features), optional
-            X by default.
+            Default: X.
         """
         marked = self._marked_leaves(X)
         of_others = marked if other is None else self._marked_leaves(other)
         return np.asarray((marked @ of_others.T).toarray() / len(self.trees_))
 
     def _marked_leaves(self, X: Any) -> csr_array:
-        """Return a column of 0 and 1 for each node of all trees, (n, n_nodes): which leaves rows are in."""
+        """Return the leaves of rows, (n, n_nodes): a column of 0 and 1 for each node of all trees."""
         leaves = self.apply(X) + self._walk.roots
         starts = np.arange(0, leaves.size + 1, leaves.shape[1])
         shape = (len(leaves), len(self._walk.nodes))
@@ -321,12 +321,12 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
 
     @property
     def estimator_(self) -> Any:
-        """A tree with the parameters of this forest's, not fitted."""
+        """An unfitted tree with the parameters of this forest's trees."""
         return clone(self.estimators_[0]).set_params(random_state=None)
 
     @property
     def n_outputs_(self) -> int:
-        """How many targets a row has."""
+        """Number of targets per row."""
         check_is_fitted(self)
         return self.trees_[0].n_targets
 
@@ -354,8 +354,8 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
 
         Notes
         -----
-        `n_jobs` and `verbose` are not stored, nor are out-of-bag predictions, as long as the training table. What
-        `predict_quantiles` needs is.
+        `n_jobs`, `verbose` and out-of-bag predictions, which are as long as the training table, are not stored. The
+        data for `predict_quantiles` are.
         """
         save_trees(self, path)
 
@@ -371,7 +371,7 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
         self._set_trees(self._with_rows(trees, columns))
 
     def _with_rows(self, trees: list[Tree], columns: Columns) -> list[Tree]:  # noqa: ARG002 - numbers use columns
-        """Return the trees of a file with the rows of their leaves, where it has them."""
+        """Return the trees of a file with the rows of their leaves, if it has them."""
         return trees
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Random trees embedding: rows as the leaves of random trees that they fall into, one column of 0 and 1 for each."""
+"""Random trees embedding: rows encoded by the leaves of random trees, with a column of 0 and 1 for each leaf."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from depthforest.ensemble.forests.base import BaseForest
 from depthforest.ensemble.tree import NUMBER_CRITERIA, ExtraTreeRegressor, check_weights, fit_table
 
 TARGETS = 1
-"""Stream of the random targets, beside those of the trees."""
+"""Stream of random numbers for the targets, separate from those of the trees."""
 
 
 class RandomTreesEmbedding(TransformerMixin, BaseForest):  # type: ignore[misc]
-    """Rows as the leaves of totally random trees, without a target; parameters and defaults of scikit-learn's.
+    """One-hot encoding of rows by the leaves of totally random trees; parameters and defaults as in scikit-learn.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Trees.
+        Number of trees.
     max_depth : int, default=5
-        Of each tree; it has up to 2^max_depth leaves.
+        Depth of each tree, which has up to 2^max_depth leaves.
     min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, min_impurity_decrease
-        Of each tree, as of `DecisionTreeRegressor`.
+        For each tree, as in `DecisionTreeRegressor`.
     sparse_output : bool, default=True
-        A sparse matrix; else an array.
+        Whether to return a sparse matrix instead of an array.
     n_jobs, random_state, verbose, warm_start
-        As of `RandomForestRegressor`.
+        As in `RandomForestRegressor`.
 
     Attributes
     ----------
     estimators_ : list of ExtraTreeRegressor
     one_hot_encoder_ : OneHotEncoder
-        From numbers of leaves to columns.
+        Maps leaf numbers to columns.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -103,7 +103,7 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):  # type: ignore[misc]
         """Grow the trees and return the leaves of the rows, (n, n_leaves of all trees) of 0 and 1; as `fit`."""
         table = fit_table(self, X, None)
         weights = check_weights(sample_weight, table)
-        # of random targets no node is pure, and no split is better than another; the same ones in every fit
+        # with random targets no node is pure and no split is better than another; the same targets in every fit
         targets = np.random.default_rng([len(table), TARGETS]).uniform(size=len(table))
         self._offset = 0.5
         self._fit(table, np.zeros(len(table), dtype=np.int32), targets, weights, 1)
@@ -116,7 +116,7 @@ class RandomTreesEmbedding(TransformerMixin, BaseForest):  # type: ignore[misc]
         return self.one_hot_encoder_.transform(self.apply(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002 - as there
-        """Return the names of the columns that `transform` makes: randomtreesembedding_{tree}_{leaf}."""
+        """Return the names of the columns of `transform`: randomtreesembedding_{tree}_{leaf}."""
         check_is_fitted(self)
         leaves = enumerate(self.one_hot_encoder_.categories_)
         return np.array([f"randomtreesembedding_{t}_{leaf}" for t, own in leaves for leaf in own], dtype=object)

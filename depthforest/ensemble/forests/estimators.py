@@ -1,4 +1,4 @@
-"""Forests: random forests and extremely randomized trees, of classes and of numbers."""
+"""Forests: random forests and extremely randomized trees, for classification and regression."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from depthforest.ensemble.forests.tasks import ForestClassifier, ForestRegressor
 
 
 class RandomForestClassifier(ForestClassifier):
-    """Random forest of classes (Breiman 2001): trees of bootstrapped rows that look at a few columns in each node.
+    """Random forest for classification (Breiman 2001): trees on bootstrapped rows, with a few random columns per node.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Trees.
+        Number of trees.
     criterion, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
-        Of each tree, as of `DecisionTreeClassifier`.
+        For each tree, as in `DecisionTreeClassifier`.
     min_impurity_decrease, ccp_alpha, max_bins, categorical_features
-        Of each tree, as of `DecisionTreeClassifier`.
+        For each tree, as in `DecisionTreeClassifier`.
     max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
-        Columns looked at in a node.
+        Number of columns considered in a node.
     bootstrap : bool, default=True
-        Whether each tree draws rows with replacement; else it sees all.
+        Whether each tree draws rows with replacement; otherwise it sees all rows.
     max_samples : int or float, optional
-        Rows that a tree draws, or their share; as many as there are by default.
+        Rows that a tree draws, or their share; default: the number of rows.
     oob_score : bool, default=False
-        Whether to predict each row by the trees that have not seen it, for out-of-bag scores.
+        Whether to predict each row with the trees that have not seen it, for out-of-bag scores.
     class_weight : dict, "balanced", "balanced_subsample", optional
-        The last is worked out anew for the rows of each tree.
+        The last is computed for the drawn rows of each tree.
     warm_start : bool, default=False
-        Keep the trees of the last fit and add those that are wanted.
+        Keep the trees of the last fit and add trees up to `n_estimators`.
     n_jobs : int, optional
         Threads; -1 for all cores. The forest is the same for any.
     random_state : int, RandomState, optional
@@ -45,7 +45,7 @@ class RandomForestClassifier(ForestClassifier):
         Rows that each tree was grown from.
     feature_importances_ : (n_features,) array
     oob_score_ : float
-        Accuracy out of bag; like all that follow, with `oob_score`.
+        Out-of-bag accuracy; this and all following attributes need `oob_score`.
     oob_decision_function_ : (n_rows, n_classes) array
         Out-of-bag probabilities; NaN for a row that every tree has seen.
     oob_errors_ : (n_estimators,) array
@@ -57,7 +57,7 @@ class RandomForestClassifier(ForestClassifier):
 
     Notes
     -----
-    A fit that is interrupted keeps the trees that are finished; with `warm_start` the next one grows the rest.
+    An interrupted fit keeps the finished trees; with `warm_start` the next fit grows the rest.
     """
 
     _layout = CLASS_FOREST
@@ -111,7 +111,7 @@ class RandomForestClassifier(ForestClassifier):
 
 
 class ExtraTreesClassifier(RandomForestClassifier):
-    """Extremely randomized trees of classes (Geurts et al. 2006): one random threshold for each column looked at.
+    """Extremely randomized trees for classification (Geurts et al. 2006): one random threshold per considered column.
 
     Parameters and attributes are those of `RandomForestClassifier`; by default every tree sees all rows.
     """
@@ -170,16 +170,16 @@ class ExtraTreesClassifier(RandomForestClassifier):
 
 
 class RandomForestRegressor(ForestRegressor):
-    """Random forest of numbers.
+    """Random forest for regression.
 
     Parameters
     ----------
     max_features : int, float, {"sqrt", "log2"} or None, default=1.0
-        Columns looked at in a node; all by default, as in scikit-learn. A third is Breiman's choice.
+        Number of columns considered in a node; all by default, as in scikit-learn. A third is Breiman's choice.
     quantiles : bool, default=False
-        Whether trees keep their rows, so that `predict_quantiles` works.
+        Whether trees keep their rows, which `predict_quantiles` needs.
     All others
-        As of `RandomForestClassifier`.
+        As in `RandomForestClassifier`.
 
     Attributes
     ----------
@@ -187,11 +187,11 @@ class RandomForestRegressor(ForestRegressor):
     estimators_samples_ : list of (n_drawn,) array
     feature_importances_ : (n_features,) array
     oob_score_ : float
-        R^2 out of bag; like all that follow, with `oob_score`.
+        Out-of-bag R^2; this and all following attributes need `oob_score`.
     oob_prediction_ : (n_rows,) array
-        NaN for a row that every tree has seen.
+        Out-of-bag predictions; NaN for a row that every tree has seen.
     oob_errors_ : (n_estimators,) array
-        Mean squared error out of bag after each tree.
+        Out-of-bag mean squared error after each tree.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -247,7 +247,7 @@ class RandomForestRegressor(ForestRegressor):
 
 
 class ExtraTreesRegressor(RandomForestRegressor):
-    """Extremely randomized trees of numbers (Geurts et al. 2006): one random threshold for each column looked at.
+    """Extremely randomized trees for regression (Geurts et al. 2006): one random threshold per considered column.
 
     Parameters and attributes are those of `RandomForestRegressor`; by default every tree sees all rows.
     """

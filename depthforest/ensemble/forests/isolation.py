@@ -1,7 +1,8 @@
-"""Isolation forest: rows that random splits part from all others soon are outliers (Liu, Ting and Zhou 2008).
+"""Isolation forest: outliers are rows that random splits soon separate from all others (Liu, Ting and Zhou 2008).
 
-Every tree is grown from a few rows by random thresholds of random columns. With h the depth of a row's leaf, plus what
-growing on would have added, the score of the row is 2^(-mean h / c): c(n) is the mean depth of a random search tree.
+Every tree is grown from a few rows with random thresholds of random columns. Let h be the depth of a row's leaf, plus
+the expected depth of the subtree that was not grown. The score of the row is 2^(-mean h / c), where c(n) is the mean
+depth of a random search tree.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ from depthforest.ensemble.tree import (
 )
 
 AUTO_ROWS = 256
-"""Rows of a tree by max_samples="auto": more make outliers hide each other, and take longer."""
+"""Rows of a tree for max_samples="auto": with more, outliers hide each other, and growing takes longer."""
 
 AUTO_OFFSET = -0.5
-"""Scores below it are outliers by contamination="auto": a row whose leaves are as deep as those of the mean row."""
+"""With contamination="auto", outliers score below this: the score of a row whose leaves have average depth."""
 
 
 def mean_path_length(n: Any) -> Floats:
@@ -58,14 +59,14 @@ def mean_path_length(n: Any) -> Floats:
 
 
 class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ignore[misc]
-    """Outliers by how soon random splits isolate a row; parameters and defaults of scikit-learn's.
+    """Finds outliers by how soon random splits isolate a row; parameters and defaults as in scikit-learn.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Trees.
+        Number of trees.
     max_samples : int, float or "auto", default="auto"
-        Rows of a tree, or their share; "auto" for 256, or all where there are fewer.
+        Rows of a tree, or their share; "auto" for 256, or all if there are fewer.
     contamination : "auto" or float, default="auto"
         Share of the training rows that are outliers, above 0 and up to 0.5; "auto" for scores below -0.5.
     max_features : int or float, default=1.0
@@ -73,12 +74,12 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
     bootstrap : bool, default=False
         Draw rows with replacement.
     n_jobs : int, optional
-        Threads; -1 for all cores. The forest is the same for any.
+        Threads; -1 for all cores. The forest does not depend on it.
     random_state : int, RandomState, Generator, optional
     verbose : int, default=0
         Above 0 shows progress.
     warm_start : bool, default=False
-        Keep the trees of the last fit and add those that are wanted.
+        Keep the trees of the last fit and add trees up to `n_estimators`.
 
     Attributes
     ----------
@@ -88,13 +89,13 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
     max_samples_ : int
         Rows of a tree.
     offset_ : float
-        What `decision_function` takes off the scores: outliers are below 0.
+        Offset that `decision_function` subtracts from the scores: outliers are below 0.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    NaN is a missing value, and goes to a random side.
+    NaN is a missing value and goes to a random side.
     """
 
     estimators_: list[ExtraTreeRegressor]
@@ -136,7 +137,7 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
         X : (n, n_features) array, sparse matrix or DataFrame
         y : ignored
         sample_weight : (n,) array, optional
-            Rows are drawn in proportion to it; without `bootstrap` those of weight 0 are left out.
+            Rows are drawn in proportion to it; without `bootstrap`, those of weight 0 are left out.
 
         Returns
         -------
@@ -149,7 +150,7 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
         table = fit_table(self, X, None)
         weights = None if sample_weight is None else check_weights(sample_weight, table)
         if old and self._n_columns != table.shape[1]:
-            raise UsageError(f"warm_start needs the {self._n_columns} columns of before, got {table.shape[1]}")
+            raise UsageError(f"warm_start needs {self._n_columns} columns as before, got {table.shape[1]}")
         self.max_samples_ = self._draw_count(len(table))
         self._n_columns = table.shape[1]
         n_columns = min(resolved_count("max_features", self.max_features, table.shape[1]), table.shape[1])
@@ -210,7 +211,7 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
         binned = bin_columns(np.ascontiguousarray(part[:, columns]), max_bins=None)
         max_depth = math.ceil(math.log2(max(self.max_samples_, 2)))
         growth = Growth("squared_error", True, 1, 1, max_depth=max_depth)
-        # random targets: no node is pure, and no split is better than another
+        # with random targets no node is pure and no split is better than another
         tree = plant(
             binned,
             np.zeros(len(used), np.int32),
@@ -226,18 +227,18 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
         member._set_tree(replace(tree, feature=features))
         return np.sort(rows).astype(np.int32), columns.astype(np.int32), member
 
-    # -- asking --------------------------------------------------------------------------------------------------------
+    # -- predictions ---------------------------------------------------------------------------------------------------
 
     def score_samples(self, X: Any) -> Floats:
-        """Return how normal rows are, (n,): from -1, outliers, to 0."""
+        """Return the normality of rows, (n,), from -1 for outliers to 0."""
         return self._scores(predict_table(self, X))
 
     def decision_function(self, X: Any) -> Floats:
-        """Return `score_samples` less `offset_`, (n,): below 0 are outliers."""
+        """Return `score_samples` minus `offset_`, (n,): outliers are below 0."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> Longs:
-        """Return -1 for outliers and 1 for others, (n,)."""
+        """Return -1 for outliers and 1 for other rows, (n,)."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _scores(self, table: Table) -> Floats:
@@ -251,7 +252,7 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
 
         in_blocks(fill, table, out, job_count(self.n_jobs, in_threads=True))
         usual = float(mean_path_length(self.max_samples_))
-        # of single rows nothing can be told: all are as deep as can be
+        # trees of a single row carry no information: all rows get the score of average depth
         return -(2.0 ** (-out[:, 0] / usual)) if usual > 0 else np.full(len(table), AUTO_OFFSET)
 
     @property
@@ -276,5 +277,5 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
 
 
 def _path_lengths(tree: Tree) -> Floats:
-    """Return the depth of every node, and what growing on from there would have added."""
+    """Return the depth of every node, plus the expected depth of the subtree that was not grown."""
     return tree.depths + mean_path_length(tree.weighted_n_node_samples)

@@ -1,7 +1,7 @@
-"""Out of bag: every row judged by the trees that have not seen it, which costs no data and flatters no forest.
+"""Out of bag: every row is evaluated by the trees that have not seen it, so the result is not optimistic.
 
-Trees are asked in their order, so that the error after each of them is known too. Strength, correlation and the bound
-are those of Breiman 2001; the permutation importance is that of the same paper, tree by tree on its own unseen rows.
+Trees are evaluated in order, which also gives the error after each of them. Strength, correlation and bound follow
+Breiman 2001, as does the permutation importance, tree by tree on its own unseen rows.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Unseen = Callable[[int], Longs]
 
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
-    """What the trees say of rows that they have not seen.
+    """The trees' predictions for rows that they have not seen.
 
     Attributes
     ----------
     means : (n_rows, n_outputs) float64
-        Mean prediction of the trees that have not seen a row; NaN where all have.
+        Mean prediction of the trees that have not seen a row; NaN if all have.
     errors : (n_trees,) float64
         Error after each tree, over the rows that some tree has not seen: share of wrong classes, or mean squared error;
-        with several targets the mean over them.
+        with several targets, the mean over them.
     """
 
     means: Floats
@@ -42,18 +42,18 @@ class OutOfBag:
 def ask(
     trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[Any], *, is_number: bool, threads: int
 ) -> OutOfBag:
-    """Ask all trees for their unseen rows.
+    """Predict the unseen rows of all trees.
 
     Parameters
     ----------
     trees : sequence of Tree
     unseen : callable
-        From the number of a tree to the rows that it has not seen.
+        Maps the index of a tree to the rows that it has not seen.
     table : (n_rows, n_features) float32
     truth : (n_rows,) or (n_rows, n_targets), int or float
-        Numbers of classes, or targets.
+        Class codes, or targets.
     is_number : bool
-        Whether they are targets.
+        Whether `truth` are regression targets.
     threads : int
     """
     starts = trees[0].starts
@@ -83,12 +83,12 @@ def ask(
 def strength_and_correlation(
     trees: Sequence[Tree], unseen: Unseen, table: Table, codes: Ints, *, threads: int
 ) -> tuple[float, float]:
-    """Return Breiman's strength s and mean correlation rho of a forest of classes, out of bag.
+    """Return Breiman's strength s and mean correlation rho of a classification forest, out of bag.
 
-    The margin of a row is the share of votes for its class minus the largest share of another one; s is its mean. The
-    raw margin of a tree is 1 where it votes for the row's class, -1 where it votes for that other one, else 0; rho is
-    the variance of the margin over the squared mean deviation of the raw margins. (Of a raw margin with chances p1 and
-    p2 of 1 and -1 the variance is p1 + p2 - (p1 - p2)^2.)
+    The margin of a row is the share of votes for its class minus the largest share of another class; s is its mean. The
+    raw margin of a tree is 1 if it votes for the row's class, -1 if it votes for that other class, else 0; rho is the
+    variance of the margin divided by the squared mean standard deviation of the raw margins. (With probabilities p1 and
+    p2 of 1 and -1, the variance of a raw margin is p1 + p2 - (p1 - p2)^2.)
     """
     n_classes = trees[0].n_outputs
     votes = np.zeros((len(table), n_classes))
@@ -110,7 +110,7 @@ def strength_and_correlation(
     others = shares.copy()
     others[np.arange(len(asked)), codes[asked]] = -1
     rival = np.full(len(table), -1)
-    rival[asked] = np.where(others.max(axis=1) < 0, -1, others.argmax(axis=1))  # where there is one class: none
+    rival[asked] = np.where(others.max(axis=1) < 0, -1, others.argmax(axis=1))  # none if there is only one class
     margins = right - np.maximum(others.max(axis=1), 0)
     deviations = []
     for rows, labels in own:
@@ -122,25 +122,25 @@ def strength_and_correlation(
 
 
 def error_bound(strength: float, correlation: float) -> float:
-    """Return Breiman's bound of the error, rho (1 - s^2) / s^2; infinite where the strength is not positive."""
-    square = strength * strength  # a power would raise an error for what a file may hold
+    """Return Breiman's bound on the error, rho (1 - s^2) / s^2; infinite unless the strength is positive."""
+    square = strength * strength  # `**` would raise an error for some values that a file may hold
     return float("inf") if strength <= 0 or square == 0 else correlation * (1 - square) / square
 
 
 def permutation_importance(
     trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[Any], *, seed: int, threads: int
 ) -> Bunch:
-    """Return how much worse trees get on their unseen rows when a column is shuffled among these.
+    """Return the increase of each tree's loss on its unseen rows when a column is shuffled among them.
 
-    The loss is the share of wrong classes, or the squared error. A column that a tree does not use costs it nothing,
-    and takes no time.
+    The loss is the share of wrong classes, or the squared error. Columns that a tree does not use have no effect and
+    take no time.
 
     Returns
     -------
     Bunch
-        `importances` (n_features, n_trees), `importances_mean` and `importances_std` (n_features,) over trees; of
-        classes also `importances_by_class` (n_classes, n_features), the mean rise of the error among unseen rows of a
-        class, over the trees that have such rows (NaN where none has).
+        `importances` (n_features, n_trees), `importances_mean` and `importances_std` (n_features,) over trees; for
+        classification also `importances_by_class` (n_classes, n_features), the mean increase of the error among the
+        unseen rows of a class, over the trees that have such rows (NaN if none has).
     """
     n_features = table.shape[1]
     is_number = trees[0].n_shared == 0
@@ -148,10 +148,10 @@ def permutation_importance(
     n_groups = 1 if is_number else trees[0].n_outputs
 
     def judge(t: int) -> tuple[Floats, Longs]:
-        """Return how much the summed loss of the unseen rows of each class rises, and how many there are."""
+        """Return the increase of the summed loss of the unseen rows of each class, and the number of these rows."""
         rows, walk = unseen(t), Walk.of([trees[t]])
         rises = np.zeros((n_groups, n_features))
-        own, expected = table[rows][:], truth[rows]  # dense: a column is shuffled in it
+        own, expected = table[rows][:], truth[rows]  # dense, because a column is shuffled in place
         groups = np.zeros(len(rows), dtype=np.int64) if is_number else expected
 
         def losses() -> Floats:
@@ -183,7 +183,7 @@ def permutation_importance(
 
 
 def warn_of_seen_rows(is_known: Bools) -> None:
-    """Warn where every tree has seen some row."""
+    """Warn if some rows have been seen by every tree."""
     if not is_known.all():
         warnings.warn(
             "Some inputs do not have OOB scores. This probably means too few trees were used to compute any reliable "
@@ -194,7 +194,7 @@ def warn_of_seen_rows(is_known: Bools) -> None:
 
 
 def check_same_rows(n_rows: int, table: Table, truth: npt.NDArray[Any]) -> None:
-    """Raise unless rows are those of the training table: only of these it is known which tree has seen them."""
+    """Raise unless rows are those of the training table: only for these it is known which trees have seen them."""
     if len(table) != n_rows or truth.shape != (n_rows,):
         raise UsageError(
             f"out-of-bag figures need the {n_rows} training rows and their targets, in their order; got {len(table)} "

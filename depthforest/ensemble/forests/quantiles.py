@@ -1,4 +1,4 @@
-"""Quantiles: of the training targets that share a row's leaves, weighed as a forest weighs them (Meinshausen 2006)."""
+"""Quantiles of the training targets in a row's leaves, weighted as in a forest's prediction (Meinshausen 2006)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def forest_quantiles(
 ) -> Floats:
     """Return quantiles of the targets, (n, n_quantiles).
 
-    A training row weighs, in each tree, its share of the weight of the leaf that it has in common with the row that is
-    asked; the weights are averaged over trees. A quantile q is the smallest target at which the weights sum to q.
+    In each tree, the weight of a training row is its share of the weight of the leaf that it shares with the query row;
+    weights are averaged over trees. The quantile q is the smallest target at which the cumulative weight reaches q.
 
     Parameters
     ----------
     trees : sequence of Tree
-        That kept their rows.
+        Trees that kept their rows.
     leaves : (n, n_trees) int64
     targets : (n_rows,) float64
     weights : sequence of (n_rows,) float64
-        Of the training rows in each tree.
+        Weights of the training rows in each tree.
     quantiles : (n_quantiles,) float64
         Ascending, from 0 to 1.
     """
@@ -70,7 +70,7 @@ def _fill_quantiles(
         order = np.argsort(scratch[0, :n])
         at, total = 0, scratch[1, order[0]]
         for q in range(len(quantiles)):
-            # sums of shares miss 1 by rounding
+            # sums of shares differ from 1 by rounding
             while at + 1 < n and total < quantiles[q] - 1e-12:
                 at += 1
                 total += scratch[1, order[at]]

@@ -1,6 +1,6 @@
-"""Forest files: what a forest's file holds beside its trees: seeds, rows drawn, out-of-bag results, rows for quantiles.
+"""Forest files: the contents besides the trees: seeds, rows drawn, out-of-bag results, rows for quantiles.
 
-`tree.store` writes and reads the trees; `base` and `tasks` call these.
+`tree.store` writes and reads the trees; `base` and `tasks` call these functions.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from depthforest.ensemble.growth import LEAF
 from depthforest.ensemble.tree import TREE_COLUMNS, Columns, Layout, Tree, pack_number, unpack_number, whole
 
 MAX_ROWS = 2**31 - 1
-"""Rows are numbered in 32 bits."""
+"""Largest number of rows: they are numbered with 32 bits."""
 
 FOREST_COLUMNS = {
     "seeds": Column("int32", ("seeds",)),
     "positive": Column("int32", ("positive",)),
     "oob_errors": Column("float64", ("judged",)),
 }
-"""`positive` are the rows that have weight, empty where all have; `oob_errors` is empty where none were asked for."""
+"""`positive` has the rows with weight, empty if all have; `oob_errors` is empty if there are none."""
 
 QUANTILE_COLUMNS = {
     "rows": Column("int32", ("kept",)),
     "targets": Column("float64", ("targets",)),
     "weights": Column("float64", ("targets",)),
 }
-"""What `predict_quantiles` needs; empty where it was not kept."""
+"""Data for `predict_quantiles`; empty if not kept."""
 
 COUNTS = ("n_drawn", "n_rows")
 OF_NUMBERS = (*COUNTS, "oob_score")
 OF_CLASSES = (*OF_NUMBERS, "strength", "correlation")
-"""Keys of `fitted`: counts, and then out-of-bag scores."""
+"""Keys of `fitted`: counts, then out-of-bag scores."""
 
 CLASS_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS, OF_CLASSES, has_classes=True, has_shares=True, has_targets=True)
 NUMBER_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS, has_targets=True)
@@ -46,10 +46,10 @@ NUMBER_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMB
 
 
 def pack_forest(estimator: Any, keys: tuple[str, ...], columns: Columns) -> dict[str, Any]:
-    """Add the columns of a forest, and return what else is known of it: an object with these keys."""
+    """Add the columns of a forest, and return its other fitted values: an object with these keys."""
     errors = np.asarray(getattr(estimator, "oob_errors_", ()), dtype=np.float64)
     if len(errors) != len(estimator.trees_):
-        errors = errors[:0]  # those of another fit
+        errors = errors[:0]  # these are from another fit
     positive = np.empty(0) if estimator._positive is None else estimator._positive
     columns.update(seeds=estimator._seeds.astype(np.int32), positive=positive.astype(np.int32), oob_errors=errors)
     fitted: dict[str, Any] = {"n_rows": estimator.n_rows_, "n_drawn": estimator._n_drawn}
@@ -60,7 +60,7 @@ def pack_forest(estimator: Any, keys: tuple[str, ...], columns: Columns) -> dict
 
 
 def pack_quantiles(estimator: Any, columns: Columns) -> None:
-    """Add the rows of leaves, their targets and weights, where every tree kept them."""
+    """Add the rows of leaves, their targets and weights, if every tree kept them."""
     trees = estimator.trees_
     if hasattr(estimator, "_targets") and all(len(tree.rows) for tree in trees):
         rows, targets, weights = np.concatenate([t.rows for t in trees]), estimator._targets, estimator._weights
@@ -74,7 +74,7 @@ def pack_quantiles(estimator: Any, columns: Columns) -> None:
 
 
 def unpack_forest(estimator: Any, trees: list[Tree], fitted: dict[str, Any], columns: Columns) -> None:
-    """Set what a forest knows beside its trees."""
+    """Set the fitted values of a forest besides its trees."""
     n_rows = whole("n_rows", fitted["n_rows"], 1, MAX_ROWS)
     positive, seeds = columns["positive"].astype(np.int64), columns["seeds"].astype(np.int64)
     if len(positive) and not (positive[0] >= 0 and positive[-1] < n_rows and (np.diff(positive) > 0).all()):
@@ -96,9 +96,9 @@ def unpack_forest(estimator: Any, trees: list[Tree], fitted: dict[str, Any], col
 def _unpack_out_of_bag(estimator: Any, n_trees: int, errors: Floats, scores: dict[str, float]) -> None:
     if not len(errors):
         if not np.isnan(list(scores.values())).all():
-            raise ModelError(f"{', '.join(scores)} must be null where there are no oob_errors")
+            raise ModelError(f"{', '.join(scores)} must be null if there are no oob_errors")
         return
-    known = errors[np.logical_or.accumulate(~np.isnan(errors))]  # no error is known before a row is out of bag
+    known = errors[np.logical_or.accumulate(~np.isnan(errors))]  # there is no error before some row is out of bag
     if len(errors) != n_trees or not ((known >= 0) & (known < np.inf)).all():
         raise ModelError(
             f"oob_errors must be numbers from 0, one for each of {n_trees} trees; only the first may be NaN"
@@ -111,7 +111,7 @@ def _unpack_out_of_bag(estimator: Any, n_trees: int, errors: Floats, scores: dic
 
 
 def unpack_quantiles(estimator: Any, trees: list[Tree], columns: Columns) -> list[Tree]:
-    """Return the trees with the rows of their leaves, where the file has them, and set targets and weights."""
+    """Return the trees with the rows of their leaves, if the file has them, and set targets and weights."""
     rows, targets, weights = (columns[name].copy() for name in QUANTILE_COLUMNS)
     if not len(rows) and not len(targets):
         return trees
@@ -131,9 +131,9 @@ def unpack_quantiles(estimator: Any, trees: list[Tree], columns: Columns) -> lis
 
 
 def _check_kept(estimator: Any, trees: list[Tree], targets: Floats, weights: Floats) -> None:
-    """Raise ModelError unless trees kept the very rows that their seeds draw, so that every leaf has weight."""
+    """Raise ModelError unless trees kept exactly the rows that their seeds draw, so that every leaf has weight."""
     if not np.isfinite(targets).all() or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ModelError("targets must be finite, and weights finite and not below 0")
+        raise ModelError("targets must be finite, and weights finite and nonnegative")
     positive = np.arange(estimator.n_rows_) if estimator._positive is None else estimator._positive
     if not np.array_equal(np.flatnonzero(weights), positive):
         raise ModelError("weights must be above 0 for the rows that have weight, and for no others")
@@ -154,7 +154,7 @@ def _fill_begins(
     n_node_samples: Ints,
     begins: Ints,
 ) -> None:
-    """Say where the rows of nodes begin: those of the left child first, then those of the right."""
+    """Fill in where the rows of nodes begin: first those of the left child, then those of the right."""
     for node in range(len(feature)):
         if feature[node] != LEAF:
             left = child[node]

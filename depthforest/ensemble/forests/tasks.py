@@ -1,4 +1,4 @@
-"""Forests of classes and of numbers: how y is read, what they predict, and how they judge themselves out of bag."""
+"""Classification and regression forests: the reading of y, predictions, and out-of-bag evaluation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SUBSAMPLE = "balanced_subsample"
 
 
 class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
-    """What forests of classes learn from and predict."""
+    """Targets and predictions of classification forests."""
 
     _criteria = CLASS_CRITERIA
 
@@ -132,7 +132,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
 
     @property
     def n_classes_(self) -> Any:
-        """How many classes there are; a list with several targets."""
+        """Number of classes; a list with several targets."""
         check_is_fitted(self)
         return class_count(self.classes_)
 
@@ -145,36 +145,36 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         return logarithms(self.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class with the largest mean share, of equals the first: (n,), or (n, n_targets)."""
+        """Return the class with the largest mean share, the first if equal: (n,), or (n, n_targets)."""
         return best_classes(self._mean(X), self.classes_)
 
     def permutation_importance(self, X: Any, y: Any) -> Bunch:
-        """Return how much the error of each tree rises when a column is shuffled among its unseen rows.
+        """Return the increase of each tree's error when a column is shuffled among its unseen rows.
 
         Parameters
         ----------
         X, y
-            What the forest was fitted on.
+            The training data of the forest.
 
         Returns
         -------
         Bunch
             `importances_mean` and `importances_std` (n_features,), `importances` (n_features, n_trees), and
-            `importances_by_class` (n_classes, n_features): the mean rise among the rows of a class.
+            `importances_by_class` (n_classes, n_features): the mean increase among the rows of a class.
         """
         check_is_fitted(self)
         check_one_target(self.trees_[0], "permutation_importance")
         labels = np.asarray(y)
         unknown = labels[~np.isin(labels, self.classes_)]
         if len(unknown):
-            raise UsageError(f"y must be what the forest was fitted on, got the unknown class {unknown[0]!r}")
+            raise UsageError(f"y must be the targets of the fit, got the unknown class {unknown[0]!r}")
         codes = np.searchsorted(self.classes_, labels).astype(np.int32)
         self._check_same_truth(codes, np.ones(len(codes)))
         return self._permutation_importance(X, codes)
 
 
 class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
-    """What forests of numbers learn from and predict."""
+    """Targets and predictions of regression forests."""
 
     _criteria = NUMBER_CRITERIA
 
@@ -202,7 +202,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         self.__dict__.pop("_targets", None)
         if self.quantiles and n_targets > 1:
             raise UsageError(f"quantiles=True takes one target per row, got {n_targets}")
-        if self.quantiles:  # before the trees: an interrupted fit keeps those that are finished
+        if self.quantiles:  # before the trees, because an interrupted fit keeps the finished ones
             self._targets, self._weights = targets, weights
         channels = np.zeros(len(targets), dtype=np.int32)
         self._fit(table, channels, targets, weights, n_targets, starts_of([1] * n_targets))
@@ -250,9 +250,9 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         return out
 
     def permutation_importance(self, X: Any, y: Any) -> Bunch:
-        """Return how much the squared error of each tree rises when a column is shuffled among its unseen rows.
+        """Return the increase of each tree's squared error when a column is shuffled among its unseen rows.
 
-        As of `RandomForestClassifier`.
+        As in `RandomForestClassifier`.
         """
         check_is_fitted(self)
         truth = np.asarray(y, dtype=np.float64)

@@ -410,11 +410,11 @@ def test_out_of_bag_figures_need_the_rows_in_their_order(kind):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
     forest = kind(4, warm_start=True, oob_score=True, random_state=0).fit(X, y)
-    with pytest.raises(UsageError, match="needs the same rows in the same order as before, got another y"):
+    with pytest.raises(UsageError, match="needs the same rows in the same order as before, got a different y"):
         forest.set_params(n_estimators=5).fit(X[::-1], y[::-1])
     forest = kind(4, random_state=0).fit(X, y)
     forest.permutation_importance(X, y)
-    with pytest.raises(UsageError, match="need the rows of the fit, in their order; got another y"):
+    with pytest.raises(UsageError, match="need the rows of the fit, in their order; got a different y"):
         forest.permutation_importance(X[::-1], y[::-1])
 
 

@@ -157,7 +157,7 @@ def test_shuffling_needs_the_training_rows(table):
         forest.permutation_importance(x[:-1], y[:-1])
     with pytest.raises(UsageError, match=r"got 60 rows and targets of shape \(59,\)"):
         forest.permutation_importance(x, y[:-1])
-    with pytest.raises(UsageError, match="y must be what the forest was fitted on, got the unknown class"):
+    with pytest.raises(UsageError, match="y must be the targets of the fit, got the unknown class"):
         forest.permutation_importance(x, y + 1)
     for kind in (ExtraTreesClassifier, ExtraTreesRegressor):
         with pytest.raises(UsageError, match="permutation_importance needs bootstrap=True"):
