@@ -24,6 +24,7 @@ from depthforest.base import (
     Longs,
     Singles,
     UsageError,
+    Words,
     is_whole,
     kernel,
     map_in_order,
@@ -50,11 +51,14 @@ _EDGES = 256
 """Edges a column, padded with infinity: a power of two, for a search without branches."""
 
 
-_RANK_CELLS = 16_384
-"""Cells ranked together: their keys of 8 bytes fit a second cache."""
+_RANK_CELLS = 32_768
+"""Cells sorted together, where so few rows are: their keys of 8 bytes fit a second cache."""
 
 _MISSING_KEY = 2**32 - 1
 """First half of the key of a missing value, above all others."""
+
+_SIGN_BIT, _INFINITY = 0x80000000, 0x7F800000
+"""Bits of float32. As first half of a key the sign's stands for 0."""
 
 
 class Binned(NamedTuple):
@@ -187,10 +191,10 @@ def _bin(
 ) -> Binned:
     """Code the columns of a table whose rows all have weight."""
     n_rows, n_features = x.shape
-    if max_bins is not None and n_rows <= max_bins and not is_categorical.any():
-        return _rank(x, threads)
     rows, own = (slice(None), None) if max_bins is None else _sampled(n_rows, weights)
     is_part = not isinstance(rows, slice)
+    if max_bins is not None and own is None and not is_part and not is_categorical.any():
+        return _rank(x, max_bins, threads)
     blocks = [range(first, min(first + _BLOCK, n_features)) for first in range(0, n_features, _BLOCK)]
 
     def find(block: range) -> _Edges:
@@ -238,11 +242,11 @@ def _bin(
     return Binned(codes, by_row, wide, columns, ranges)
 
 
-def _rank(x: Singles | SparseTable, threads: int) -> Binned:
-    """Code the columns of a table of numbers that has no more rows than bins: a code for each value.
+def _rank(x: Singles | SparseTable, max_bins: int, threads: int) -> Binned:
+    """Code the columns of a table of numbers whose rows all count alike, and are few enough to be sorted.
 
-    Columns are sorted, and a value's code is how many distinct ones came before: no edges, and no search among them. A
-    table of few rows may have very many columns, most of which no node looks at.
+    Sorted, the rows of a code stand together: nothing is searched. A table of few rows may have very many columns, most
+    of which no node looks at.
     """
     n_rows, n_features = x.shape
     codes = np.empty((n_features, n_rows), dtype=np.uint8)
@@ -250,22 +254,25 @@ def _rank(x: Singles | SparseTable, threads: int) -> Binned:
     size = max(_BLOCK, _RANK_CELLS // n_rows // _BLOCK * _BLOCK)
     blocks = [range(first, min(first + size, n_features)) for first in range(0, n_features, size)]
 
-    def code(block: range) -> tuple[Longs, Singles]:
+    most = min(n_rows, max_bins)
+    ranges = np.empty((2, n_features * most), dtype=np.float32)  # what is not written takes no memory
+    n_codes = np.empty(n_features, dtype=np.int64)
+
+    def code(block: range) -> slice:
         part, at = _block_of(x, block)
-        keys, counts = np.empty((len(block), n_rows), dtype=np.uint64), np.empty(len(block), dtype=np.int64)
+        keys = np.empty((len(block), n_rows), dtype=np.uint64)
         _fill_keys(part, at, keys)
         keys.sort(axis=1)
-        values = np.empty(keys.size, dtype=np.float32)
-        n = _rank_columns(part, at, block.start, keys, counts, values, codes, by_row)
-        return counts, values[:n]
+        begin = block.start * most
+        end = _rank_columns(
+            part.view(np.uint32), at, block.start, max_bins, begin, keys, n_codes, ranges.view(np.uint32), codes, by_row
+        )
+        return slice(begin, end)
 
-    coded = list(map_in_order(code, blocks, threads=threads))
-    n_codes = np.concatenate([counts for counts, _ in coded])
-    starts = np.cumsum(n_codes) - n_codes
-    ranges = np.empty((2, int(n_codes.sum())), dtype=np.float32)
-    np.concatenate([values for _, values in coded], out=ranges[LOW])
-    ranges[HIGH] = ranges[LOW]
-    columns = np.stack((starts, n_codes, np.zeros(n_features, dtype=np.int64)), axis=1)
+    written = list(map_in_order(code, blocks, threads=threads))
+    if n_codes.sum() < ranges.shape[1]:
+        ranges = np.concatenate([ranges[:, own] for own in written], axis=1)
+    columns = np.stack((np.cumsum(n_codes) - n_codes, n_codes, np.zeros(n_features, dtype=np.int64)), axis=1)
     return Binned(codes, by_row, np.empty((0, 0), dtype=np.int32), columns, ranges)
 
 
@@ -386,30 +393,86 @@ def _fill_keys(x: Singles, at: int, keys: Counters) -> None:
 
 
 @kernel
-def _rank_columns(
-    x: Singles, at: int, first: int, keys: Counters, counts: Longs, values: Singles, codes: Bytes, by_row: Bytes
-) -> int:
-    """Code columns `first` on, which begin at `at` in x, by their sorted keys; return how many codes they have in all.
+def _fill_edges(keys: Counters, n: int, max_bins: int, edges: Longs) -> Any:
+    """Fill in the largest value of every code but the last, and return how many there are.
 
-    `counts` gets how many each has, `values` the value of each code, column after column: the first row's.
+    `keys` (n_rows,) are those of a column, n of them of known values, more than `max_bins` of which are distinct. The
+    value at the end of each of `max_bins` equal shares is an edge; equal ones merge. Nothing lies above the largest
+    value: it has the last code.
+    """
+    largest = np.int64(keys[n - 1] >> np.uint64(32))
+    at = n - 1
+    while np.int64(keys[at] >> np.uint64(32)) == largest:
+        at -= 1
+    before = np.int64(keys[at] >> np.uint64(32))
+    n_edges = 0
+    for share in range(1, max_bins):
+        edge = np.int64(keys[(share * n + max_bins - 1) // max_bins - 1] >> np.uint64(32))
+        if edge == largest:
+            edge = before
+        if n_edges == 0 or edge != edges[n_edges - 1]:
+            edges[n_edges] = edge
+            n_edges += 1
+    return n_edges
+
+
+@kernel
+def _rank_columns(
+    x: Words,
+    at: int,
+    first: int,
+    max_bins: int,
+    begin: int,
+    keys: Counters,
+    n_codes: Longs,
+    ranges: Words,
+    codes: Bytes,
+    by_row: Bytes,
+) -> Any:
+    """Code columns `first` on, which begin at `at` in x, by their sorted keys.
+
+    `ranges` gets the smallest and largest value of each code from `begin` on, column after column: of both zeros the
+    one that comes first. Returns where they end. Like x it holds the bits of float32.
     """
     n_columns, n_rows = keys.shape
-    n_values = 0
+    edges = np.empty(max_bins, dtype=np.int64)
     for k in range(n_columns):
-        begin, last = n_values, np.uint64(_MISSING_KEY)
-        for i in range(n_rows):
-            key = keys[k, i] >> np.uint64(32)
-            row = keys[k, i] & np.uint64(0xFFFFFFFF)
-            if key != last and key != np.uint64(_MISSING_KEY):
-                values[n_values] = x[row, at + k]
-                n_values += 1
-                last = key
-            codes[first + k, row] = n_values - begin if key == np.uint64(_MISSING_KEY) else n_values - begin - 1
-        counts[k] = n_values - begin
+        n_known = n_rows
+        while n_known > 0 and keys[k, n_known - 1] >> np.uint64(32) == np.uint64(_MISSING_KEY):
+            n_known -= 1
+        n_edges, last = np.int64(-1), np.int64(-1)
+        if n_known > max_bins:
+            n_values = 0
+            for i in range(n_known):
+                value = np.int64(keys[k, i] >> np.uint64(32))
+                n_values += value != last
+                last = value
+            if n_values > max_bins:
+                n_edges = _fill_edges(keys[k], n_known, max_bins, edges)
+        code, last = np.int64(-1), np.int64(-1)
+        for i in range(n_known):
+            value, row = np.int64(keys[k, i] >> np.uint64(32)), keys[k, i] & np.uint64(2**32 - 1)
+            if value != last:
+                last = value
+                bits = np.uint32(value ^ (_SIGN_BIT if value >= _SIGN_BIT else _MISSING_KEY))
+                if value == _SIGN_BIT:
+                    bits = x[row, at + k]
+                if n_edges < 0 or code < 0 or (code < n_edges and value > edges[code]):
+                    code += 1
+                    ranges[LOW, begin + code] = bits
+                ranges[HIGH, begin + code] = bits
+            codes[first + k, row] = code
+        if n_known == 0:
+            code = np.int64(0)
+            ranges[LOW, begin], ranges[HIGH, begin] = _INFINITY, _INFINITY | _SIGN_BIT
+        for i in range(n_known, n_rows):
+            codes[first + k, keys[k, i] & np.uint64(2**32 - 1)] = code + 1
+        n_codes[first + k] = code + 1
+        begin += code + 1
     for r in range(n_rows):
         for k in range(n_columns):
             by_row[r, first + k] = codes[first + k, r]
-    return n_values
+    return begin
 
 
 @kernel

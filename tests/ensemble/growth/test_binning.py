@@ -136,3 +136,23 @@ def test_numbers_of_bins():
     assert check_max_bins(None) is None
     assert check_max_bins(np.int64(2)) == 2
     assert check_max_bins(MAX_BINS) == 255
+
+
+@pytest.mark.parametrize(("n", "max_bins"), [(1, 255), (40, 255), (255, 255), (256, 255), (1000, 255), (300, 7)])
+def test_sorted_columns_have_the_codes_that_searched_ones_have(n, max_bins):
+    # a column of categories beside them makes all columns be searched
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(n, 50)).astype(np.float32)
+    x[:, :20] = np.round(x[:, :20], 1)
+    x[:, :10] *= rng.choice([-1.0, 1.0], (n, 10)).astype(np.float32)  # zeros of both signs
+    x[rng.random(x.shape) < 0.1] = np.nan
+    x[:, 20] = np.nan
+    x[0, 21:30] = 3e38
+    sorted_ = bin_columns(x, max_bins=max_bins)
+    beside = np.zeros((n, 1), dtype=np.float32)
+    searched = bin_columns(np.hstack((x, beside)), max_bins=max_bins, categorical=np.arange(51) == 50)
+    assert sorted_.codes.tobytes() == searched.codes[:50].tobytes()
+    assert sorted_.by_row.tobytes() == np.ascontiguousarray(searched.by_row[:, :50]).tobytes()
+    assert_array_equal(sorted_.columns, searched.columns[:50])
+    end = sorted_.ranges.shape[1]
+    assert sorted_.ranges.tobytes() == np.ascontiguousarray(searched.ranges[:, :end]).tobytes()
