@@ -38,7 +38,7 @@ class Shape(NamedTuple):
     bottom, top : float
         Radius at the lower and the upper end, as a share of the half sizes.
     bulge, wave, n_waves : float
-        Added to the radius: a half sine over the length, and a sine of so many periods.
+        Added to the radius: a half sine over the length, and a sine of `n_waves` periods.
     square : float
         0 for a round cross-section, 1 for one that is nearly a rectangle; balls become cushions.
     bend, arch : float

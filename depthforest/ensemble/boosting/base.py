@@ -1,4 +1,4 @@
-"""Boosting base: what gradient and Newton boosting share as estimators: rounds, early stopping, stages, warm start."""
+"""Boosting base: the common base of gradient and Newton boosting: rounds, early stopping, stages, warm start."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ from depthforest.ensemble.tree import (
 )
 
 VALIDATION = "validation"
-"""Name, in `evals_result_`, of the rows that early stopping looks at."""
+"""Name, in `evals_result_`, of the rows that early stopping uses."""
 
 SCORES = ("train_score", "validation_score", "oob_improvement", "oob_scores")
-"""Known of rounds, as attributes with an underscore."""
+"""Attributes with one value per round, here without their trailing underscore."""
 
 
 class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  # type: ignore[misc]
-    """What boosted classifiers and regressors share."""
+    """Common base of boosted classifiers and regressors."""
 
-    _n_classes: int | None = None  # of y, where it is classes
+    _n_classes: int | None = None  # number of classes of y, for classifiers
     _is_newton = False
-    alpha = 0.9  # of losses that have one
-    power = 1.5  # the same
+    alpha = 0.9  # for losses that have one
+    power = 1.5  # likewise
     scoring: Any = None
 
     trees_: list[Tree]
     _seeds: Seeds
     oob_scores_: Floats
-    _known_raw: Floats | None = None  # of a view: the raw values of the only rows that it is asked for
+    _known_raw: Floats | None = None  # in a view: the raw values of the only rows it predicts
     n_features_in_: int
 
     # -- fitting -------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         base_margin_val: Any = None,
         callbacks: Any = None,
     ) -> Self:
-        """Boost.
+        """Fit the ensemble round by round.
 
         Parameters
         ----------
@@ -100,16 +100,16 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         y : (n,) array
         sample_weight : (n,) array, optional
         monitor, callbacks : callable, list of callables, optional
-            Called after each round as `f(round, estimator, scores)`, with what `evals_result_` has of this round. One
-            that returns a true value ends the fit.
+            Called after each round as `f(round, estimator, scores)`, where `scores` has this round's values of
+            `evals_result_`. A true return value ends the fit.
         X_val, y_val, sample_weight_val : optional
             Validation rows, instead of a share of X.
         eval_set : list of (X, y) or (X, y, sample_weight), optional
-            More rows to judge rounds by, "validation_0" and so on in `evals_result_`. Without `X_val` early stopping
-            looks at the first.
+            More rows that evaluate rounds, "validation_0" and so on in `evals_result_`. Without `X_val`, early stopping
+            uses the first.
         base_margin, base_margin_val : (n,) or (n, n_outputs) array, optional
-            Raw values to start from in place of `init`, of each row and of those of X_val. Predictions must be given
-            those of their rows too.
+            Raw values to start from instead of `init`, for each row of X and of X_val. Predictions then need those of
+            their rows, too.
 
         Returns
         -------
@@ -146,14 +146,14 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         return self
 
     def _judge(self, monitor: Any, callbacks: Any) -> RoundJudge:
-        """Return who judges rounds; the rows to judge by are not known yet."""
+        """Return the evaluation of rounds, still without its rows."""
         patience = None if self.n_iter_no_change is None else whole("n_iter_no_change", self.n_iter_no_change, 1)
         return RoundJudge(
             [], scorers_of(self.scoring), callbacks_of(monitor, callbacks), patience, number("tol", self.tol, 0)
         )
 
     def _kept(self, loss: Loss) -> list[Tree]:
-        """Return the trees that a warm start keeps, and see that all rounds have seeds."""
+        """Return the trees that a warm start keeps, after extending the seeds to all rounds."""
         old: list[Tree] = kept_members(self, "trees_")
         n_rounds = whole("n_estimators", self.n_estimators, 1)
         kinds, known = self._kinds_by(loss), getattr(self, "_kinds", None)
@@ -165,10 +165,10 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         return old
 
     def _begin(self, old: list[Tree], training: Rows, judge: RoundJudge) -> None:
-        """Give all rows the raw values that they have before the first new round."""
-        start = training.loss.start(training.y, training.weights)  # a loss of one's own is checked here
+        """Set the raw values of all rows before the first new round."""
+        start = training.loss.start(training.y, training.weights)  # custom losses are checked here
         if not old:
-            self.__dict__.pop("trees_", None)  # of the last fit: nothing may go on from them
+            self.__dict__.pop("trees_", None)  # of the last fit, which must not be continued
             self.start_ = start if self.init is None and training.base is None else np.zeros(len(start))
             self.evals_result_: dict[str, dict[str, Floats]] = {}
             for name in SCORES:
@@ -179,7 +179,7 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         self._loss = training.loss
 
     def _fit_truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
-        """Return the targets, or the numbers of classes."""
+        """Return the targets, or the class codes."""
         if y is None:
             raise UsageError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         return self._truth(y, table)
@@ -188,15 +188,15 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         raise NotImplementedError
 
     def _named(self, truth: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return targets as the user knows them."""
+        """Return targets with the user's class names."""
         return truth
 
     def _by_class(self, weights: Floats, truth: npt.NDArray[Any]) -> Floats:  # noqa: ARG002 - classes use truth
-        """Return the weights of rows, times those of their classes where these have some."""
+        """Return the weights of rows times their class weights, if any."""
         return weights
 
     def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
-        """Return the targets of rows to judge by, or the numbers of classes that fit has seen."""
+        """Return the targets of validation rows, or the codes of classes that fit has seen."""
         return self._truth(y_val, table)
 
     def _loss_for_fit(self) -> Loss:
@@ -205,11 +205,11 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         return loss
 
     def _loss_by(self, name: Any) -> Loss:
-        """Return the loss of a name, or of an object; files name theirs."""
+        """Return the loss for a name or an object; files store the name."""
         loss = loss_of(name, n_classes=self._n_classes, alpha=self.alpha, power=self.power)
         if self._is_newton and not (loss.has_hessian or loss.is_searched):
             raise UsageError(
-                f"Newton boosting needs second derivatives, which loss {loss.name!r} has not: use "
+                f"Newton boosting needs second derivatives, which loss {loss.name!r} lacks: use "
                 f"{type(self).__name__.replace('Newton', 'Gradient')}"
             )
         return loss
@@ -218,12 +218,12 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         raise NotImplementedError
 
     def _kinds_by(self, loss: Loss) -> tuple[Any, ...]:
-        """Return what trees mean by their numbers: another fit must mean the same to add to them."""
+        """Return the meaning of the trees' numbers: a fit can only add trees with the same meaning."""
         return loss.name, self.n_features_in_, *known_values(self)
 
     def _parted(self, truth: npt.NDArray[Any], weights: Floats, *, is_judged: bool) -> tuple[Longs, Longs]:
-        """Return the rows to train on, and those set aside to judge rounds by, if there are no others; ascending."""
-        kept = np.flatnonzero(weights > 0)  # the others are as if they were not there
+        """Return the training rows, and those held out to evaluate rounds if there are no others; ascending."""
+        kept = np.flatnonzero(weights > 0)  # rows without weight count as absent
         if self.n_iter_no_change is None or is_judged:
             return kept, kept[:0]
         share = self._validation_share()
@@ -235,11 +235,11 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
                 random_state=int(self._seeds[0]),
             )
         except ValueError as error:
-            raise UsageError(f"early stopping cannot set validation_fraction={share:g} aside: {error}") from None
+            raise UsageError(f"early stopping cannot hold out validation_fraction={share:g}: {error}") from None
         return np.sort(learned), np.sort(judged)
 
     def _add_watched(self, judge: RoundJudge, loss: Loss, given: tuple[Any, Any, Any, Any], eval_set: Any) -> None:
-        """Add the rows to judge by that the user gives: X_val, y_val, weights and base margins; and the `eval_set`."""
+        """Add the user's validation rows: X_val, y_val, weights and base margins; and the `eval_set`."""
         X_val, y_val, weights, margin = given
         if (X_val is None) != (y_val is None):
             raise UsageError("X_val and y_val go together: pass both, or neither")
@@ -266,14 +266,14 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         return share
 
     def _raw_after(self, table: Table, trees: list[Tree], base: Floats | None = None) -> Floats:
-        """Return the raw values that trees add to the start, or to that of each row, (n,) or (n_outputs, n)."""
+        """Return the raw values after some trees, from the common or each row's start, (n,) or (n_outputs, n)."""
         out = np.tile(self.start_, (len(table), 1)) if base is None else base.reshape(len(table), -1).copy()
         if trees:
             add_trees(Walk.of(trees), table, out, threads=job_count(self.n_jobs, in_threads=True))
         return out[:, 0].copy() if out.shape[1] == 1 else np.ascontiguousarray(out.T)
 
     def _boost(self, growth: BoostGrowth, training: Rows, judge: RoundJudge, trees: list[Tree]) -> None:
-        """Go on from the trees there are."""
+        """Continue boosting after the given trees."""
         threads = job_count(self.n_jobs, in_threads=True)
         rate = number("learning_rate", self.learning_rate, 0)
         sampling = sampling_of(self, rate)
@@ -285,7 +285,7 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         }
 
         def keep(name: str, score: float) -> None:
-            n_missing = len(trees) // n_outputs - 1 - len(scores[name])  # rounds before that were not judged
+            n_missing = len(trees) // n_outputs - 1 - len(scores[name])  # earlier rounds without evaluation
             scores[name] += [np.nan] * n_missing + [score]
 
         try:
@@ -313,7 +313,7 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
                     self._know(trees, scores, judge)
                 if judge.is_over() or judge.is_stopped(len(trees) // n_outputs - 1, self):
                     break
-        finally:  # an interrupted fit keeps what it has
+        finally:  # an interrupted fit keeps its finished rounds
             if trees:
                 n_best = judge.n_best()
                 if n_best is not None:
@@ -321,7 +321,7 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
                 self._know(trees, scores, judge)
 
     def _know(self, trees: list[Tree], scores: dict[str, list[float]], judge: RoundJudge) -> None:
-        """Set what is known after the last round."""
+        """Set the fitted attributes after the last round."""
         for name, values in scores.items():
             setattr(self, f"{name}_", np.asarray(values))
         self.evals_result_ = {
@@ -358,16 +358,16 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
             yield out.copy()
 
     def apply(self, X: Any) -> Longs:
-        """Return the leaf of every row in every tree, (n, n_rounds); of classes (n, n_rounds, n_outputs)."""
+        """Return the leaf of every row in every tree, (n, n_rounds); with several outputs (n, n_rounds, n_outputs)."""
         table = predict_table(self, X)
         leaves = self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))
         return leaves if self._n_classes is None else leaves.reshape(len(table), -1, len(self.start_))
 
-    # -- what is known of it -------------------------------------------------------------------------------------------
+    # -- attributes ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def estimators_(self) -> npt.NDArray[Any]:
-        """The trees as regressors of steps in raw values, (n_rounds, n_outputs) objects."""
+        """The trees as regressors of the steps in raw values, (n_rounds, n_outputs) objects."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("estimators_")
         members = np.empty(len(self.trees_), dtype=object)
@@ -387,20 +387,20 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
 
     @property
     def n_trees_per_iteration_(self) -> int:
-        """How many trees a round grows: one for each class, one for two classes or numbers."""
+        """Number of trees per round: one for each class; one for two classes or regression."""
         check_is_fitted(self)
         return len(self.start_)
 
     @property
     def oob_score_(self) -> float:
-        """Mean loss of the rows that the last round did not draw, after it; where rounds draw rows."""
+        """Mean loss after the last round on the rows that it did not draw; only if rounds draw rows."""
         if not len(getattr(self, "oob_scores_", ())):
-            raise AttributeError("oob_score_ is known where subsample is below 1")
+            raise AttributeError("oob_score_ needs a subsample below 1")
         return float(self.oob_scores_[-1])
 
     @property
     def feature_importances_(self) -> Floats:
-        """What the splits of each column gain in all trees, (n_features,), summing to 1; zeros without a split."""
+        """Share of the gain of all splits due to each column, (n_features,), summing to 1 unless all are 0."""
         check_is_fitted(self)
         gains = self.importances()
         return np.asarray(gains / gains.sum() if gains.sum() > 0 else gains)
@@ -414,7 +414,7 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
 
         Notes
         -----
-        `n_jobs` and `verbose` are not stored. An ensemble of a loss of one's own cannot be: files hold no code.
+        `n_jobs` and `verbose` are not stored. Ensembles with a custom loss cannot be saved, because files hold no code.
         """
         save_trees(self, path)
 

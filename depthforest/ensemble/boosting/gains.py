@@ -1,9 +1,10 @@
-"""Gains: what a node of summed gradients G and hessians H is worth, as in XGBoost (Chen and Guestrin 2016).
+"""Gains: the value of a node with summed gradients G and hessians H, as in XGBoost (Chen and Guestrin 2016).
 
-A leaf of weight w changes the loss by G w + (H + l2) w^2 / 2 + l1 |w|. The best w is -T(G) / (H + l2), T moving G by l1
-toward 0; what it takes off the loss, doubled, is the node's score T(G)^2 / (H + l2). A split gains the scores of its
-sides less its own; as in XGBoost's code that number, without its half, is what gamma is compared with. With hessians
-that are the weights of rows, and no penalties, it is the fall of the squared error: gradient boosting's own trees.
+A leaf of weight w changes the loss by G w + (H + l2) w^2 / 2 + l1 |w|. The best w is -T(G) / (H + l2), where T moves G
+toward 0 by l1; the node's score T(G)^2 / (H + l2) is twice the decrease of the loss. The gain of a split is the sum of
+the scores of its sides minus the node's own; as in XGBoost's code, gamma is compared with this value, not with half of
+it. If hessians are row weights and there are no penalties, the gain is the decrease of the squared error: the trees of
+gradient boosting.
 
 Kernels check nothing.
 """
@@ -18,34 +19,33 @@ from depthforest.base import kernel
 from depthforest.ensemble.growth import NEGLIGIBLE
 
 GRADIENT, HESSIAN, MASS = 0, 1, 2
-"""Columns of `amounts` (n, 2), of the rows, and the order of the two numbers of a bin; of nodes also their weight: the
-number of their rows where these have none."""
+"""Columns of `amounts` (n, 2) of the rows, and the two numbers of a bin; for nodes also their weight, or the number of
+their rows if rows have no weights."""
 
 LOWER, UPPER = 0, 1
-"""Columns of `bounds` (n_nodes, 2): between which a node's weight must lie, where some column is constrained."""
+"""Columns of `bounds` (n_nodes, 2): limits of a node's weight, if columns are constrained."""
 
 
 _ROUNDING = 1e-11
-"""Share by which a score must be larger to be so: sums of hundreds of thousands of rows are rounded by less. Without it
-rounding would choose among equal splits, and a row of weight two would not be the same as two rows."""
+"""Relative increase that makes a score better: rounding errors of sums over hundreds of thousands of rows are smaller.
+Without it, rounding would choose among equal splits, and a row of weight two would differ from two rows."""
 
 
 class Penalties(NamedTuple):
-    """How splits are judged.
+    """How splits are evaluated.
 
     Attributes
     ----------
     l2, l1 : float
-        Of leaf weights.
+        Penalties of leaf weights.
     min_weight : float
-        Sum of hessians that each side has at least.
+        Least sum of hessians on each side.
     min_rows : float
-        Rows, or their weight, that each side has at least, by its share of the node's hessians: LightGBM's rule.
+        Least rows, or their weight, on each side, estimated from its share of the node's hessians: LightGBM's rule.
     max_step : float
-        Bound of leaf weights; infinite without one.
+        Limit of leaf weights; infinite if there is none.
     has_bounds : bool
-        Whether leaf weights have bounds: this one, or those of columns that may only raise, or only lower, what is
-        predicted.
+        Whether leaf weights are limited: by this limit, or by monotonic constraints.
     """
 
     l2: float
@@ -57,16 +57,16 @@ class Penalties(NamedTuple):
 
 
 class NodeSums(NamedTuple):
-    """What the splits of a node are judged by.
+    """The data of a node for evaluating its splits.
 
     Attributes
     ----------
     gradient, hessian : float
         Sums over its rows.
     least : float
-        Sum of hessians that each side must have.
+        Least sum of hessians on each side.
     lower, upper : float
-        Between which the weights of both sides must lie.
+        Limits of the weights of both sides.
     """
 
     gradient: float
@@ -78,13 +78,13 @@ class NodeSums(NamedTuple):
 
 @kernel
 def least_hessian(penalties: Penalties, hessian: float, mass: float) -> Any:
-    """Return the sum of hessians that a side of a node must have; what is less than rounding is never enough."""
+    """Return the least sum of hessians on a side of a node; less than rounding errors never suffices."""
     return max(penalties.min_weight, NEGLIGIBLE * hessian, penalties.min_rows * hessian / mass)
 
 
 @kernel
 def bar_over(score: float) -> Any:
-    """Return what a better score must exceed."""
+    """Return the value that a better score must exceed."""
     return score + _ROUNDING * abs(score)
 
 
@@ -99,26 +99,26 @@ def _towards_zero(penalties: Penalties, gradient: float) -> Any:
 
 @kernel
 def best_weight(penalties: Penalties, gradient: float, hessian: float) -> Any:
-    """Return the weight of a leaf that lowers the loss most."""
+    """Return the weight of a leaf that minimizes the loss."""
     return -_towards_zero(penalties, gradient) / (hessian + penalties.l2)
 
 
 @kernel
 def best_score(penalties: Penalties, gradient: float, hessian: float) -> Any:
-    """Return what a leaf of the best weight takes off the loss, doubled."""
+    """Return twice the decrease of the loss by a leaf of the best weight."""
     moved = _towards_zero(penalties, gradient)
     return moved * moved / (hessian + penalties.l2)
 
 
 @kernel
 def bounded_weight(penalties: Penalties, gradient: float, hessian: float, lower: float, upper: float) -> Any:
-    """Return the weight between two bounds that lowers the loss most."""
+    """Return the weight within limits that minimizes the loss."""
     return min(max(best_weight(penalties, gradient, hessian), lower), upper)
 
 
 @kernel
 def score_at(penalties: Penalties, gradient: float, hessian: float, weight: float) -> Any:
-    """Return what a leaf of any weight takes off the loss, doubled."""
+    """Return twice the decrease of the loss by a leaf of any weight."""
     return -(2.0 * gradient + (hessian + penalties.l2) * weight) * weight - 2.0 * penalties.l1 * abs(weight)
 
 
@@ -133,7 +133,7 @@ def bounded_split(
     lower: float,
     upper: float,
 ) -> Any:
-    """Return the score of a split whose leaves keep to bounds, -inf where they stand the wrong way round."""
+    """Return the score of a split with limited leaf weights; -inf if they violate the monotonic constraint."""
     left = bounded_weight(penalties, left_gradient, left_hessian, lower, upper)
     right = bounded_weight(penalties, right_gradient, right_hessian, lower, upper)
     if direction * (right - left) < 0.0:

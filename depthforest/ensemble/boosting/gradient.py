@@ -1,4 +1,4 @@
-"""Gradient boosting (Friedman 2001): trees fitted to the negative gradient, leaves by a search along it."""
+"""Gradient boosting (Friedman 2001): trees fitted to the negative gradient, with a line search in each leaf."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from depthforest.ensemble.fitting import directions_of, number, whole
 from depthforest.ensemble.tree import UNLIMITED, feature_count, row_count
 
 _IS_SHUFFLED = True
-"""Small tables have many splits that are equally good: as in scikit-learn chance chooses, so that trees differ."""
+"""On small tables many splits are equally good: as in scikit-learn, one is chosen at random, so that trees differ."""
 
 
 def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
-    """Return how the trees of gradient boosting are grown: by least squares."""
+    """Return how gradient boosting grows trees: by least squares."""
     n_least = row_count("min_samples_leaf", estimator.min_samples_leaf, n_rows, least=1)
     leaves, depth = estimator.max_leaf_nodes, estimator.max_depth
     return BoostGrowth(
         directions=directions_of(estimator, loss.n_outputs),
         n_columns=n_features,
         n_drawn=feature_count(estimator.max_features, n_features),
-        min_weight=0.0 if n_least == 1 else n_least,  # one row is enough, whatever it weighs
+        min_weight=0.0 if n_least == 1 else n_least,  # one row suffices, whatever its weight
         max_depth=UNLIMITED if depth is None else min(whole("max_depth", depth, 1), UNLIMITED),
         max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
         least_split=max(2, row_count("min_samples_split", estimator.min_samples_split, n_rows, least=2)),
@@ -35,75 +35,77 @@ def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> Boos
 
 
 class GradientBoostingClassifier(BoostedClassifier):
-    """Gradient boosting of classes.
+    """Gradient boosting for classification.
 
     Parameters
     ----------
     loss : {"log_loss", "logistic", "multinomial", "exponential", "hinge", "perceptron"} or object, default="log_loss"
-        "log_loss" is "logistic" for two classes and "multinomial" for more; the others take two. An object of your own
-        has the methods of `losses.custom.LossProtocol`. Hinge, perceptron and your own give no probabilities.
+        "log_loss" is "logistic" for two classes and "multinomial" for more; the others are for two. A custom loss is an
+        object with the methods of `losses.custom.LossProtocol`. Hinge, perceptron and custom losses have no
+        probabilities.
     learning_rate : float
-        What trees are multiplied by.
+        Factor of every tree.
     n_estimators : int
-        Rounds. The multinomial loss grows a tree for every class in each.
+        Rounds. With the multinomial loss each grows a tree for every class.
     subsample : float
-        Share of the rows that each round draws; below 1 `oob_improvement_` is known.
+        Share of the rows that each round draws; below 1, `oob_improvement_` is available.
     max_depth, max_leaf_nodes : int, optional
-        Limits of trees. With `max_leaf_nodes` the leaf that gains most is split next.
+        Limits of trees. With `max_leaf_nodes`, trees grow best first.
     min_samples_split : int or float
-        Rows of a node that is split, or their share.
+        Least rows of a node that is split, or their share.
     min_samples_leaf : int or float
-        Rows of a leaf, or their share; with sample weights their sum.
+        Least rows of a leaf, or their share; with sample weights, the sum of their weights.
     min_weight_fraction_leaf : float
-        Weight of a leaf, as a share of that of the rows that the round draws.
+        Least weight of a leaf, as a share of the weight of the rows that the round draws.
     min_impurity_decrease : float
-        Minimum decrease of the gradients' squared error by a split, times the weight of its node over that of all.
+        Least decrease of the gradients' squared error by a split, times the node's share of the weight.
     max_features : int, float, {"sqrt", "log2"}, optional
-        Columns looked at in a node, drawn at random for each node; default: all.
+        Number of columns considered in a node, drawn at random for each node; default: all.
     max_bins : int or None, default=255
-        Columns with more values are split at the edges of so many quantile bins; None: anywhere.
+        Columns with more values than this are split at quantile bin edges; None: at any value.
     categorical_features : "from_dtype", mask, numbers or names of columns, optional
-        Columns whose values have no order, of any kind. Of more than 254 categories the rarest are split as one.
+        Columns with unordered values of any type. Beyond 254 categories, the rarest share one code.
     monotonic_cst : list of int, or dict of int by name, optional
-        1 for columns that may only raise what is predicted (the raw value of the second class), -1 for only lower.
+        1 for columns that may only raise the prediction (the raw value of the second class), -1 for those that may only
+        lower it.
     class_weight : dict, "balanced", optional
-        Weights of classes, which those of rows are multiplied by, also those of validation rows.
+        Weights of classes; weights of training and validation rows are multiplied by them.
     init : None, "zero" or estimator
-        Where to start from: the best constant, 0, or what an estimator predicts. A copy of it is fitted, `init_`.
+        The start: the best constant, 0, or the predictions of an estimator. A clone of it is fitted, `init_`.
     validation_fraction, n_iter_no_change, tol : float, int or None, float
-        With `n_iter_no_change` so many rounds that do not take more than `tol` off the validation loss end the fit, and
-        the rounds up to the best are kept. Judged on rows given to `fit`, or on a share of the rows that is set aside.
+        With `n_iter_no_change`, this many rounds that do not decrease the validation loss by more than `tol` end the
+        fit, and the rounds up to the best are kept. Validation rows are given to `fit`, or are a held-out share.
     scoring : str, callable, list or dict of these, optional
-        What rounds are judged by, into `evals_result_`: "loss", which is the default, names of scikit-learn's scorers,
-        or scorers. Early stopping looks at the first.
+        Metrics of each round, in `evals_result_`: "loss" (default), names of scikit-learn's scorers, or scorers. Early
+        stopping uses the first.
     warm_start : bool
-        Whether another `fit` adds rounds to those there are.
+        Whether another `fit` adds rounds to the existing ones.
     random_state : int, RandomState, optional
-        Of subsampling, drawn columns, the choice among equal splits and the validation share.
+        Seed of subsampling, drawn columns, the choice among equal splits, and the validation share.
     n_jobs : int, optional
         Threads; the result does not depend on it.
     verbose : int
-        Above 0: a progress bar.
+        Above 0 shows a progress bar.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
     n_estimators_ : int
-        Rounds that were kept.
+        Number of rounds that were kept.
     start_ : (n_outputs,) array
         Raw values before the first round.
     trees_ : list of Tree
-        Of all rounds, those of a round in the order of classes; their values are multiplied by `learning_rate`.
+        Trees of all rounds, those of a round in the order of classes; their values include `learning_rate`.
     estimators_ : (n_rounds, n_outputs) array of DecisionTreeRegressor
     train_score_ : (n_rounds,) array
-        Mean loss of the rows that a round drew, after it.
+        Mean loss after each round on the rows that it drew.
     oob_improvement_, oob_scores_, validation_score_ : (n_rounds,) arrays
-        What a round took off the mean loss of rows that it did not draw, that loss, and the validation loss after it;
-        empty where there are none. `oob_score_` is the last of `oob_scores_`.
+        Decrease of the mean loss by each round on the rows that it did not draw, that loss, and the validation loss
+        after it; empty if there are no such rows. `oob_score_` is the last of `oob_scores_`.
     evals_result_ : dict of dict of (n_rounds,) array
-        By rows ("validation", "validation_0" and so on) and metric.
+        Scores by rows ("validation", "validation_0" and so on) and metric.
     init_ : estimator
-        Where `init` is one.
+        The fitted start, if `init` is an estimator.
     max_features_ : int
     feature_importances_ : (n_features,) array
     n_features_in_, feature_names_in_
@@ -172,24 +174,24 @@ class GradientBoostingClassifier(BoostedClassifier):
 
 
 class GradientBoostingRegressor(BoostedRegressor):
-    """Gradient boosting of numbers.
+    """Gradient boosting for regression.
 
     Parameters
     ----------
     loss : {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"} or object
-        "poisson", "gamma" and "tweedie" boost the logarithm of what is predicted. An object of your own
-        has the methods of `losses.custom.LossProtocol`.
+        "poisson", "gamma" and "tweedie" boost the logarithm of the prediction. A custom loss is an object with the
+        methods of `losses.custom.LossProtocol`.
     alpha : float
-        The quantile of "quantile"; of "huber" the share of residuals that count as no outliers.
+        The quantile of "quantile"; for "huber", the share of residuals that do not count as outliers.
     power : float
-        Of "tweedie", above 1 and below 2: the power of the mean that the variance grows as.
+        For "tweedie", above 1 and below 2: the variance is proportional to this power of the mean.
     All others
-        As of `GradientBoostingClassifier`.
+        As in `GradientBoostingClassifier`.
 
     Attributes
     ----------
     All but classes_
-        As of `GradientBoostingClassifier`.
+        As in `GradientBoostingClassifier`.
     """
 
     _layout = BOOSTED_NUMBERS

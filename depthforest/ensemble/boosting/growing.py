@@ -1,9 +1,9 @@
-"""Boosted growing: a tree from gradients and hessians, the best leaf first, or level by level.
+"""Boosted growing: a tree from gradients and hessians, best first or level by level.
 
-`grow_tree` grows until the tree is done, or until a node of many rows is to be counted: then it returns that node, so
-that the caller can spread its columns over threads, and goes on when it is called again. What a node draws depends on
-(seed, place) alone. Arrays come bundled by role: columns (`Binned`), what the tree is grown from (`TreeSample`),
-scratch (`SearchMemory`), open nodes (`NodeTables`) and the tree (`TreeTables`). Kernels check nothing.
+`grow_tree` grows until the tree is complete, or until a node of many rows must be counted. It then returns that node,
+so that the caller can spread its columns over threads, and continues in the next call. The random draws of a node
+depend only on (seed, place). Arrays are bundled by role: columns (`Binned`), rows (`TreeSample`), scratch
+(`SearchMemory`), open nodes (`NodeTables`) and the tree (`TreeTables`). Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _total(rows: Ints, amounts: Floats) -> tuple[Any, Any]:
 
 @bare
 def _mass(rows: Ints, weights: Floats, begin: int, end: int) -> Any:
-    """Return the weight of the rows from `begin` to `end`: their number where they have none."""
+    """Return the weight of the rows from `begin` to `end`: their number if they have no weights."""
     mass: Any = np.float64(end - begin)
     if len(weights) > 0:
         mass = 0.0
@@ -115,9 +115,9 @@ def _mass(rows: Ints, weights: Floats, begin: int, end: int) -> Any:
 def _begin_tree(
     key: np.uint64, plan: TreePlan, penalties: Penalties, sample: TreeSample, nodes: NodeTables, tree: TreeTables
 ) -> None:
-    """Make a tree of one node of all rows; all slots but the spare one are free."""
+    """Make a tree of one node with all rows; all slots except the spare one are free."""
     spots, totals, bounds, free, state = nodes.spots, nodes.totals, nodes.bounds, nodes.free, nodes.state
-    n, root = len(sample.rows), np.int64(0)  # typed: a literal would compile kernels a second time
+    n, root = len(sample.rows), np.int64(0)  # typed, because a literal would compile kernels again
     for slot in range(1, len(free)):
         free[slot - 1] = slot
     for k in range(len(state)):
@@ -189,7 +189,7 @@ def _search(
 def _search_children(
     plan: TreePlan, penalties: Penalties, binned: Binned, sample: TreeSample, memory: SearchMemory, nodes: NodeTables
 ) -> None:
-    """Search the node that was counted last, and its sibling where what is left of their parent is the sibling's."""
+    """Search the node that was counted last, and its sibling if that has the rest of their parent's histogram."""
     spots, state, sums = nodes.spots, nodes.state, memory.sums
     node, other = state[COUNT], state[OTHER]
     state[IS_COUNTED] = 0
@@ -201,7 +201,7 @@ def _search_children(
             state[COUNT] = other
     for k in range(2):
         which = node if k == 0 else other
-        # a sibling that was only counted for the difference is not searched; one still to count is not yet
+        # a sibling counted only for the difference is not searched; one not counted yet is not searched yet
         if which < 0 or which == state[COUNT]:
             continue
         if is_splittable(plan, penalties, nodes, which):
@@ -223,7 +223,7 @@ def _split_node(
     tree: TreeTables,
     node: int,
 ) -> None:
-    """Make the best split of a node, and say which of its children are to be searched."""
+    """Make the best split of a node, and queue its children for the search."""
     spots, totals, gained, sides, rows = nodes.spots, nodes.totals, nodes.gained, memory.sides, sample.rows
     feature = nodes.wanted[node, WANTED_FEATURE]
     split = Split(
@@ -235,7 +235,7 @@ def _split_node(
             sides[1, b] = nodes.sides_of[node, b]
     begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
     middle = part_rows(binned, begin, end, split, sides, rows, memory.spare, memory.is_left[:0])
-    if middle in (begin, end):  # sums were rounding: nothing was there to be parted
+    if middle in (begin, end):  # sums were rounding errors: there was nothing to separate
         give_slot(nodes, node)
         return
     if split.missing == UNSURE or binned.columns[feature, IS_CATEGORICAL] == 1:
@@ -277,7 +277,7 @@ def _advance(
     nodes: NodeTables,
     tree: TreeTables,
 ) -> Any:
-    """Grow until the tree is done, -1, or until a node is to be counted, which is returned."""
+    """Grow until the tree is complete (return -1) or a node must be counted (return the node)."""
     spots, state = nodes.spots, nodes.state
     while True:
         while state[COUNT] >= 0:
@@ -299,7 +299,7 @@ def _advance(
 
 @bare
 def _finish_tree(penalties: Penalties, gamma: float, nodes: NodeTables, tree: TreeTables) -> None:
-    """Take back splits that gain less than gamma, from below; then write leaves, and as impurity what lies below."""
+    """Undo splits that gain less than gamma, bottom up; then write leaves, and the gain below each node as impurity."""
     totals, bounds, gained = nodes.totals, nodes.bounds, nodes.gained
     node_ints, node_floats, values, used = tree.node_ints, tree.node_floats, tree.values, tree.used
     used[N_VALUES] = 0
@@ -342,10 +342,10 @@ def grow_tree(
     nodes: NodeTables,
     tree: TreeTables,
 ) -> Any:
-    """Grow a tree; return the node that the caller must count before the next call, -1 when the tree is done.
+    """Grow a tree; return the node that the caller must count before the next call, or -1 when the tree is complete.
 
-    `is_new` is true in the first call alone. One kernel does all: handing over so many arrays takes longer than growing
-    a small tree.
+    `is_new` is True only in the first call. One kernel does everything, because passing so many arrays takes longer
+    than growing a small tree.
     """
     if is_new:
         _begin_tree(key, plan, penalties, sample, nodes, tree)

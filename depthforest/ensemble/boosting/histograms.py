@@ -1,8 +1,8 @@
-"""Histograms: sums of gradients and hessians by the codes of a node's rows, and the best cut that they show.
+"""Histograms: sums of gradients and hessians by code over a node's rows, and the best cuts that they show.
 
-A histogram has gradient and hessian by turns, for every code of every column that a tree may use, and for missing
-values; `offsets` (n_chosen + 1,) says where each column begins. That of a node is those of its two children added up,
-so that only the smaller child's rows are counted; the other's is the difference. Kernels check nothing.
+A histogram alternates gradient and hessian, for every code of every column that a tree may use, and for missing
+values; `offsets` (n_chosen + 1,) has the start of each column. The histogram of a node is the sum of its children's, so
+only the smaller child's rows are counted; the other's is the difference. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from depthforest.ensemble.growth import (
 )
 
 _BLOCK = 32_768
-"""Numbers of histograms that are counted together: they fit half of a second cache of 512 KiB."""
+"""Numbers of histograms that are counted together: they fit half of a 512 KiB second-level cache."""
 
 _G, _H, _TWO = np.uint64(GRADIENT), np.uint64(HESSIAN), np.uint64(2)
-"""Unsigned: an index that may be negative costs a comparison."""
+"""Unsigned, because an index that may be negative costs a comparison."""
 
 CODE, NEXT_CODE, MISSING = 0, 1, 2
 """Entries of `found`: the last code that goes left, the first that goes right, the side of missing values."""
 
 UNSURE = 3
-"""Side of missing values whose hessians are rounding, or vanish beside the others': rows tell if there are any."""
+"""Side of missing values whose hessians are at most rounding errors: only the rows tell whether there are any."""
 
 
 @bare
@@ -58,7 +58,7 @@ def _missing_side(side: int, has_missing: bool, missing_hessian: float) -> Any:
 
 
 def offsets_of(columns: Columns, chosen: Ints) -> Longs:
-    """Return where the histograms of chosen columns begin, (n_chosen + 1,)."""
+    """Return the starts of the histograms of chosen columns, (n_chosen + 1,)."""
     return np.concatenate(([0], np.cumsum(2 * (columns[chosen, N_CODES] + 1)))).astype(np.int64)
 
 
@@ -75,9 +75,9 @@ def count_rows(
     last: int,
     sums: Floats,
 ) -> None:
-    """Fill in the histograms of the chosen columns from `first` to `last`, of the rows from `begin` to `end`.
+    """Fill in the histograms of the chosen columns `first` to `last`, over the rows from `begin` to `end`.
 
-    `amounts` (n_table_rows, 2) holds gradients and hessians by the number of the row.
+    `amounts` (n_table_rows, 2) holds gradients and hessians by row of the table.
     """
     for at in range(offsets[first], offsets[last]):
         sums[at] = 0.0
@@ -86,7 +86,7 @@ def count_rows(
         high = low + 1
         while high < last and offsets[high + 1] - offsets[low] <= _BLOCK:
             high += 1
-        # four rows at a time: what is looked up of a column serves them all, and waits for memory overlap
+        # four rows at a time, because they share lookups of a column, and memory latencies overlap
         n_fours = (end - begin) // 4
         for i in range(begin, begin + 4 * n_fours, 4):
             row_a, row_b = np.uint64(rows[i]), np.uint64(rows[i + 1])
@@ -115,7 +115,7 @@ def count_rows(
 
 @bare
 def take_away(part: Floats, n: int, sums: Floats) -> None:
-    """Take a child's histogram of n numbers off its parent's, which leaves the other child's."""
+    """Subtract a child's histogram of n numbers from its parent's, which leaves the other child's."""
     for at in range(n):
         sums[at] -= part[at]
 
@@ -133,11 +133,11 @@ def best_cut(
     left: Floats,
     cuts: Floats,
 ) -> Any:
-    """Return the score of the best cut of a column of numbers, with its code and the side of missing values in `found`.
+    """Return the score of the best cut of a numeric column, with its code and the side of missing values in `found`.
 
-    `left` gets the sums of its left side. Both are left alone, and `best` returned, where no cut beats it. Missing
-    values go right, and then left, if there are any. `cuts` (3, 256) is memory for what lies left of each cut, so that
-    the scores are worked out in a loop without branches.
+    `left` gets the sums of its left side. Both are unchanged, and `best` is returned, if no cut beats it. Missing
+    values, if any, go right, and then left. `cuts` (3, 256) is memory for the left sums of each cut, so that the scores
+    are computed in a loop without branches.
     """
     gradient, hessian = node.gradient, node.hessian
     missing_gradient, missing_hessian = sums[start + 2 * n_codes], sums[start + 2 * n_codes + 1]
@@ -151,7 +151,7 @@ def best_cut(
             left_gradient += sums[start + 2 * code]
             left_hessian += sums[start + 2 * code + 1]
             cuts[0, code], cuts[1, code] = left_gradient, left_hessian
-        # of the last cut only missing values can lie right
+        # after the last code, only missing values can go right
         n_cuts = n_codes if has_missing and missing == RIGHT else n_codes - 1
         if penalties.has_bounds:
             for code in range(n_cuts):
@@ -195,10 +195,10 @@ def best_set(
     scratch: Floats,
     sides: Sides,
 ) -> Any:
-    """Return the score of the best split of a categorical column; its sides go to `sides[1]`, as `finding` has them.
+    """Return the score of the best split of a categorical column; its sides go to `sides[1]`, as in `finding`.
 
-    Categories stand in the order of gradient / hessian, which without penalties holds the best of all splits. `bins`
-    (256, 3), `order` (5, 256) and `scratch` (6, 1) are what `order_categories` works on.
+    Categories are sorted by gradient / hessian; without penalties, one of the cuts is then the best of all splits.
+    `bins` (256, 3), `order` (5, 256) and `scratch` (6, 1) are memory for `order_categories`.
     """
     gradient, hessian = node.gradient, node.hessian
     bar = bar_over(best)
@@ -255,8 +255,8 @@ def search_histogram(
 ) -> tuple[Any, Any]:
     """Return score and column of a node's best split, (least_score, -1) if none beats it.
 
-    `memory.drawn` are the places in `sample.chosen` of the columns to look at. `memory.found` gets the code of the
-    split and the side of missing values, `memory.left` the sums of its left side. Of equal scores the first drawn
+    `memory.drawn` has the indices in `sample.chosen` of the columns to consider. `memory.found` gets the code of the
+    split and the side of missing values, `memory.left` the sums of its left side. Among equal scores the first drawn
     stays.
     """
     chosen, offsets, directions, drawn = sample.chosen, sample.offsets, sample.directions, memory.drawn

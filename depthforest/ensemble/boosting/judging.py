@@ -1,7 +1,7 @@
-"""Judging rounds: the rows and metrics that rounds are judged by, early stopping, and callbacks.
+"""Evaluation of rounds: the rows and metrics for it, early stopping, and callbacks.
 
-`base` makes a `RoundJudge` before the first round and tells it of every round. Scorers are scikit-learn's. They are
-asked with a view of the estimator that gives the raw values known so far, so that no tree is walked twice.
+`base` makes a `RoundJudge` before the first round and passes it every round. Scorers are scikit-learn's. They are
+called with a view of the estimator that returns the raw values known so far, so that no tree is walked twice.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from depthforest.ensemble.boosting.rounds import Rows, add_round, add_tree, weig
 from depthforest.ensemble.tree import Tree
 
 LOSS = "loss"
-"""The metric that is the loss itself, the lower the better; scorers are the better the higher."""
+"""The metric that is the loss itself: lower is better; for scorers higher is better."""
 
 Callback = Callable[[int, Any, dict[str, dict[str, float]]], Any]
 
 
 @dataclass(eq=False)
 class Watched:
-    """Rows that rounds are judged by.
+    """Rows that evaluate rounds.
 
     Attributes
     ----------
     name : str
     rows : Rows
     X : array, sparse matrix or DataFrame
-        As the user gave it: scorers get it.
+        As the user passed it, for scorers.
     """
 
     name: str
@@ -45,19 +45,19 @@ class Watched:
 
 @dataclass(eq=False)
 class RoundJudge:
-    """Judges each round.
+    """Evaluates each round.
 
     Parameters
     ----------
     watched : list of Watched
-        Early stopping looks at the first.
-    scorers : dict of scorer, or None of the loss, by name
-        Early stopping looks at the first.
+        Early stopping uses the first.
+    scorers : dict of scorer by name, None for the loss
+        Early stopping uses the first.
     callbacks : list of callables
     patience : int, optional
     tolerance : float
     curves : dict of dict of list
-        By the name of the rows and the metric, a number for each round; NaN for rounds that were not judged.
+        Scores by rows and metric, a number for each round; NaN for rounds without evaluation.
     """
 
     watched: list[Watched]
@@ -68,7 +68,7 @@ class RoundJudge:
     curves: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
     def begin(self, curves: Mapping[str, Mapping[str, Any]], n_rounds: int) -> None:
-        """Go on from the curves of a fit before, of which so many rounds are kept."""
+        """Continue the curves of an earlier fit, of which `n_rounds` rounds are kept."""
         for watched in self.watched:
             known = curves.get(watched.name, {})
             self.curves[watched.name] = {
@@ -77,7 +77,7 @@ class RoundJudge:
             }
 
     def note(self, grown: list[Tree], changes: list[tuple[int, Tree]], estimator: Any, threads: int) -> None:
-        """Add a round's trees to the raw values of all watched rows, and judge them."""
+        """Add a round's trees to the raw values of all watched rows, and evaluate the round."""
         for watched in self.watched:
             rows, curves = watched.rows, self.curves[watched.name]
             add_round(grown, rows, threads)
@@ -91,11 +91,11 @@ class RoundJudge:
                     curves[name].append(_asked(name, scorer, view, watched))
 
     def last(self) -> dict[str, dict[str, float]]:
-        """Return what the last round has reached, by rows and metric."""
+        """Return the scores of the last round, by rows and metric."""
         return {name: {metric: known[-1] for metric, known in curves.items()} for name, curves in self.curves.items()}
 
     def costs(self) -> list[float]:
-        """Return what early stopping makes small, by round; empty without rows to judge by."""
+        """Return the values that early stopping minimizes, by round; empty without validation rows."""
         if not self.watched:
             return []
         metric, scorer = next(iter(self.scorers.items()))
@@ -103,7 +103,7 @@ class RoundJudge:
         return values if scorer is None else [-value for value in values]
 
     def is_over(self) -> bool:
-        """Return whether the last rounds brought nothing: none is better than the best before them."""
+        """Return whether the last rounds brought no improvement over the best one before them."""
         if self.patience is None:
             return False
         known = [cost for cost in self.costs() if not np.isnan(cost)]
@@ -112,20 +112,20 @@ class RoundJudge:
         return min(known[-self.patience :]) > min(known[: -self.patience]) - self.tolerance
 
     def n_best(self) -> int | None:
-        """Return how many rounds early stopping keeps, None where it looks at nothing."""
+        """Return how many rounds early stopping keeps; None without early stopping."""
         costs = np.asarray(self.costs())
         if self.patience is None or not len(costs) or np.isnan(costs).all():
             return None
         return 1 + int(np.nanargmin(costs))
 
     def is_stopped(self, n_round: int, estimator: Any) -> bool:
-        """Tell the callbacks of a round; return whether one of them wants no more."""
-        wants_no_more = [bool(callback(n_round, estimator, self.last())) for callback in self.callbacks]  # all are told
+        """Call the callbacks after a round; return whether one of them stops the fit."""
+        wants_no_more = [bool(callback(n_round, estimator, self.last())) for callback in self.callbacks]  # calls all
         return any(wants_no_more)
 
 
 def scorers_of(scoring: Any) -> dict[str, Any]:
-    """Return scorers by name; None for the loss, which is the metric where none is named."""
+    """Return scorers by name; None for the loss, which is the default metric."""
     if scoring is None:
         return {LOSS: None}
     if isinstance(scoring, Mapping):
@@ -152,7 +152,7 @@ def _scorer(metric: Any) -> Any:
         return get_scorer(metric)
     except ValueError:
         raise UsageError(
-            f"scoring knows no {metric!r}: use 'loss', or a name of sklearn.metrics.get_scorer_names()"
+            f"scoring has no {metric!r}: use 'loss', or a name of sklearn.metrics.get_scorer_names()"
         ) from None
 
 
@@ -161,7 +161,7 @@ def _name_of(metric: Any) -> str:
 
 
 def callbacks_of(monitor: Any, callbacks: Any) -> list[Callback]:
-    """Return what is called after each round."""
+    """Return the callables to call after each round."""
     if callbacks is None:
         callbacks = ()
     if not isinstance(callbacks, Sequence):
@@ -174,9 +174,9 @@ def callbacks_of(monitor: Any, callbacks: Any) -> list[Callback]:
 
 
 def _view(estimator: Any, rows: Rows) -> Any:
-    """Return the estimator as it is after this round, for these rows only."""
+    """Return a view of the estimator after this round, for these rows only."""
     view = copy.copy(estimator)
-    view._walk = None  # it counts as fitted
+    view._walk = None  # makes it count as fitted
     view._known_raw = rows.raw.reshape(1, -1).T if rows.raw.ndim == 1 else rows.raw.T
     return view
 

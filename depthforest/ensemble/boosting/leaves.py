@@ -1,6 +1,6 @@
-"""Boosted leaves: what the leaves of a new tree add to the raw values of rows, in training and beyond.
+"""Boosted leaves: adds the leaves of a new tree to the raw values of rows, in training and afterward.
 
-Rows that a tree was grown from stand together by leaf; others are walked down. Kernels check nothing.
+Rows that a tree was grown from are sorted by leaf; others are walked down. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def add_grown(tree: Tree, raw: Floats) -> None:
 
 
 def add_walked(walk: Walk, table: Table, rows: Ints, raw: Floats, *, threads: int = 1) -> None:
-    """Add what a tree says of some rows of a table to their raw values (n_table_rows,)."""
+    """Add a tree's predictions for some rows of a table to their raw values (n_table_rows,)."""
     if isinstance(table, SparseTable):
         raw[rows] += walk.mean(table[rows], threads=threads)[:, 0]
         return
@@ -48,11 +48,10 @@ def leaf_steps(
     gradient: Floats,
     directions: Ints,
 ) -> Floats:
-    """Return what each leaf adds for the least loss, (n_leaves,), in the order of the rows of `tree.own_values`.
+    """Return the step of each leaf that minimizes the loss, (n_leaves,), in the order of `tree.own_values`.
 
-    Where a column may only raise, or only lower, what is predicted, the leaves on one side of its splits are kept from
-    those on the other: from the root down, both sides of such a split get the mean of what they would add as a whole
-    for a bound.
+    Under a monotonic constraint, the leaves on both sides of a split on a constrained column are kept apart: from the
+    root down, both sides get a common bound, the mean of the steps that each side would take as a whole.
     """
     n_leaves = len(tree.own_values)
     leaf_of = np.full(len(y), -1, dtype=np.int32)
@@ -67,7 +66,7 @@ def leaf_steps(
             leaf_of[tree.rows[tree.begins[at] : tree.begins[at] + tree.n_node_samples[at]]] = number
         steps[nodes] = loss.leaf_values(y, raw, weights, leaf_of, len(nodes), output, gradient)
     bounds[0] = -np.inf, np.inf
-    for node in range(tree.node_count):  # parents come first
+    for node in range(tree.node_count):  # parents come before their children
         steps[node] = min(max(steps[node], bounds[node, 0]), bounds[node, 1])
         if tree.feature[node] == LEAF:
             continue
@@ -105,7 +104,7 @@ def _fill_numbers(feature: Ints, child: Ints, begins: Ints, counts: Ints, rows: 
 
 @kernel
 def _walk_rows(x: Singles, rows: Ints, nodes: Ints, masks: Words, values: Floats, raw: Floats) -> None:
-    """Walk rows through one tree, and add its values to theirs."""
+    """Walk rows through one tree, and add its values to the raw values."""
     thresholds = nodes.view(np.float32)
     for i in range(len(rows)):
         row, node = rows[i], np.int64(0)

@@ -1,7 +1,7 @@
-"""Boosted memory: what the kernels of boosted growing read and work on, bundled by role.
+"""Boosted memory: the arrays that the kernels of boosted growing read and work on, bundled by role.
 
-`TreeSample` is what one tree is grown from, `SearchMemory` what is written while a node is searched and split. The
-tables of open nodes are `nodes`', those of the tree itself `growth.tables`'.
+`TreeSample` holds the data of one tree, `SearchMemory` the scratch memory for searching and splitting a node. The
+tables of open nodes are in `nodes`, those of the tree itself in `growth.tables`.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from depthforest.ensemble.growth import ABSENT, DIGIT, Sides
 
 
 class TreeSample(NamedTuple):
-    """Columns and rows that a tree is grown from.
+    """Columns and rows of a growing tree.
 
     Attributes
     ----------
     directions : (n_features,) int32
-        1 where a column may only raise what is predicted, -1 where only lower it, else 0.
+        1 if a column may only raise the prediction, -1 if it may only lower it, else 0.
     chosen : (n_chosen,) int32
         Columns that the tree may use, ascending.
     offsets : (n_chosen + 1,) int64
-        Where their histograms begin.
+        Start of the histogram of each column.
     rows : (n,) int32
-        Rows of the tree; those of a node stand together.
+        Rows of the tree; those of a node are adjacent.
     amounts : (n_table_rows, 2) float64
-        Gradients and hessians by the number of the row.
+        Gradients and hessians by row of the table.
     weights : (n_table_rows,) float64
-        Of rows; empty where all weigh 1.
+        Weights of rows; empty if all weigh 1.
     orders : (n_chosen, n) int32
-        Of exact splits the rows in the order of each column, else empty.
+        For exact splits, the rows in the order of each column; else empty.
     groups : (n_groups, n_features) uint8
-        Columns that may stand together on a path; no groups where all may.
+        Columns that may occur together on a path; no groups without constraints.
     """
 
     directions: Ints
@@ -48,7 +48,7 @@ class TreeSample(NamedTuple):
 
 
 class SearchMemory(NamedTuple):
-    """Memory for finding the best split of a node, and for making it.
+    """Memory for finding and making the best split of a node.
 
     Attributes
     ----------
@@ -57,19 +57,19 @@ class SearchMemory(NamedTuple):
     left : (2,) float64
         Gradient and hessian of its left side.
     category_order, category_bins, category_sums
-        What `columns.order_categories` works on: (5, 256) int32, (256, 3) and (6, 1) float64.
+        Memory for `columns.order_categories`: (5, 256) int32, (256, 3) and (6, 1) float64.
     cuts : (3, 256) float64
         Left gradient, left hessian and score of every cut of a column.
     sides : (2, 256) uint8
         Row 1 is the side of every category of the best split.
     drawn : (n_chosen,) int32
-        Places in `chosen` of the columns that a node looks at.
+        Indices in `chosen` of the columns that a node considers.
     sums : (n_slots, n_numbers) float64
         Histograms; the first belongs to no node.
     spare : (n_table_rows,) int32
         Rows that go right, while a node is divided.
     is_left : (n_table_rows,) uint8
-        Of exact splits the side of every row, else empty.
+        For exact splits, the side of every row; else empty.
     """
 
     found: Ints
@@ -86,7 +86,7 @@ class SearchMemory(NamedTuple):
 
     @classmethod
     def of(cls, n_rows: int, n_columns: int, n_slots: int, n_numbers: int, *, is_exact: bool) -> SearchMemory:
-        """Return memory for trees of so many rows and columns, and for so many histograms."""
+        """Return memory for trees with this many rows and columns, and for this many histograms."""
         return cls(
             found=np.empty(3, dtype=np.int32),
             left=np.empty(2),

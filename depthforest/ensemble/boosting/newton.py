@@ -1,4 +1,4 @@
-"""Newton boosting, as in XGBoost: trees and leaves by the second-order expansion of the loss (`gains`)."""
+"""Newton boosting, as in XGBoost: trees and leaves from the second-order expansion of the loss (`gains`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICIES = ("depthwise", "lossguide")
 
 
 def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
-    """Return how the trees of Newton boosting are grown."""
+    """Return how Newton boosting grows trees."""
     if estimator.grow_policy not in POLICIES:
         raise UsageError(f"grow_policy must be one of {', '.join(POLICIES)}; got {estimator.grow_policy!r}")
     leaves, depth = estimator.max_leaf_nodes, estimator.max_depth
@@ -32,7 +32,7 @@ def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> Boos
         l1=number("reg_alpha", estimator.reg_alpha, 0),
         gamma=number("gamma", estimator.gamma, 0),
         min_weight=number("min_child_weight", estimator.min_child_weight, 0),
-        min_rows=0.0 if n_least == 1 else n_least,  # one row is enough, whatever its hessian
+        min_rows=0.0 if n_least == 1 else n_least,  # one row suffices, whatever its hessian
         max_step=_max_step(estimator, loss),
         max_depth=UNLIMITED if depth is None else min(whole("max_depth", depth, 1), UNLIMITED),
         max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
@@ -42,78 +42,79 @@ def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> Boos
 
 
 def _max_step(estimator: Any, loss: Loss) -> float:
-    """Return the bound of leaf weights; as in XGBoost 0 stands for none."""
+    """Return the limit of leaf weights; 0 means none, as in XGBoost."""
     if estimator.max_delta_step is None:
         return loss.max_newton_step
     return number("max_delta_step", estimator.max_delta_step, 0) or np.inf
 
 
 class NewtonBoostingClassifier(BoostedClassifier):
-    """Newton boosting of classes.
+    """Newton boosting for classification.
 
     Parameters
     ----------
     loss : {"log_loss", "logistic", "multinomial", "exponential"} or object, default="log_loss"
-        "log_loss" is "logistic" for two classes and "multinomial" for more. An object of your own needs a `hessian`
-        beside the methods of `losses.custom.LossProtocol`.
+        "log_loss" is "logistic" for two classes and "multinomial" for more. A custom loss needs a `hessian` in addition
+        to the methods of `losses.custom.LossProtocol`.
     learning_rate : float
-        What trees are multiplied by; XGBoost's eta.
+        Factor of every tree; XGBoost's eta.
     n_estimators : int
-        Rounds. The multinomial loss grows a tree for every class in each.
+        Rounds. With the multinomial loss each grows a tree for every class.
     max_depth, max_leaf_nodes : int, optional
         Limits of trees.
     grow_policy : {"depthwise", "lossguide"}
-        Which node is split next: of the upper level first, or that which gains most. It matters with `max_leaf_nodes`.
+        The order of splits: level by level, or largest gain first. It matters with `max_leaf_nodes`.
     reg_lambda, reg_alpha : float
-        Penalties of leaf weights, squared (halved) and absolute: a leaf of summed gradients G and hessians H weighs
-        -G / (H + lambda), G shrunk by alpha toward 0.
+        L2 and L1 penalties of leaf weights: a leaf with summed gradients G and hessians H has the weight
+        -G / (H + lambda), with G moved toward 0 by alpha.
     gamma : float
-        What a split must gain: G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H + lambda). As in XGBoost's
-        code that is twice the fall of the loss. Trees are grown first; then splits that gain less are taken back from
-        below, so that one that gains little stays if those under it gain enough.
+        Least gain of a split: G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H + lambda). As in XGBoost's
+        code, this is twice the decrease of the loss. Trees are grown completely; then splits with a smaller gain are
+        removed bottom up, so a split with a small gain stays if those below it gain enough.
     min_child_weight : float
-        Sum of hessians that a leaf has at least.
+        Least sum of hessians in a leaf.
     min_samples_leaf : int or float
-        Rows of a leaf, or their share; with sample weights their sum. As in LightGBM they are counted by their share of
-        the hessians of the node that is split.
+        Least rows of a leaf, or their share; with sample weights, the sum of their weights. As in LightGBM they are
+        estimated from the share of the hessians of the node that is split.
     max_delta_step : float, optional
-        Bound of leaf weights, before the learning rate; 0 is none. By default 0.7 for losses "poisson", "gamma" and
-        "tweedie", where Newton's step overshoots, else none.
+        Limit of leaf weights, before the learning rate; 0 means none. Default: 0.7 for losses "poisson", "gamma" and
+        "tweedie", for which Newton's step overshoots, else none.
     subsample, colsample_bytree, colsample_bynode : float
-        Share of the rows that each round draws, of the columns that each tree may use, and of these, of the columns
-        that each node looks at.
+        Share of the rows that each round draws, of the columns that each tree may use, and of those, of the columns
+        that each node considers.
     data_sample_strategy : {"bagging", "goss"}
-        "goss", LightGBM's: each round takes the rows of the largest gradients, a share `top_rate`, and draws a share
-        `other_rate` from the others, which count for all of these. The first 1 / learning_rate rounds take all.
+        "goss", from LightGBM: each round uses the rows with the largest gradients, a share `top_rate`, and draws a
+        share `other_rate` of all rows from the rest, which represent the whole rest. The first 1 / learning_rate rounds
+        use all.
     top_rate, other_rate : float
-        Of "goss".
+        Shares for "goss".
     drop_rate, skip_drop : float
-        DART, as in XGBoost: the chance of each earlier round to be left out while a round's trees are grown, and of a
-        round to leave none out. Left out trees and the new ones are then scaled down together. Not with early stopping
-        or a warm start: trees change until the end, and stages are those of the trees as they ended.
+        DART, as in XGBoost: the probability that an earlier round is dropped while a round's trees are grown, and that
+        a round drops none. Dropped trees and the new ones are then scaled down together. Cannot be combined with early
+        stopping or a warm start: trees change until the end, and stages use the final trees.
     max_bins : int or None, default=255
-        Splits by histograms of so many quantile bins, or exact ones between any two values.
+        Histograms with at most this many quantile bins per column; None: exact splits between any two values.
     interaction_cst : "pairwise", "no_interactions" or list of groups of columns, optional
-        Columns of a path from the root come from one group (numbers, or names); those that no group names are a group
-        together. As of scikit-learn's `HistGradientBoostingClassifier`.
+        The columns of a path from the root come from one group (numbers, or names); columns in no group form one more
+        group. As in scikit-learn's `HistGradientBoostingClassifier`.
     categorical_features, monotonic_cst, class_weight, init, validation_fraction, n_iter_no_change, tol, scoring,
     warm_start
-        As of `GradientBoostingClassifier`.
+        As in `GradientBoostingClassifier`.
     random_state, n_jobs, verbose
-        As of `GradientBoostingClassifier`.
+        As in `GradientBoostingClassifier`.
 
     Attributes
     ----------
     All
-        As of `GradientBoostingClassifier`.
+        As in `GradientBoostingClassifier`.
 
     Notes
     -----
-    The defaults were chosen on eight small tables, which `benchmarks/ensemble_defaults.py` names; it judges them on
+    The defaults were chosen on eight small tables, listed in `benchmarks/ensemble_defaults.py`, which evaluates them on
     others. XGBoost's own are learning_rate=0.3, max_depth=6, max_leaf_nodes=None, grow_policy="depthwise",
     min_child_weight=1, min_samples_leaf=1.
 
-    A node learns which way missing values (NaN) go. Nodes that have seen none send them to their larger side.
+    A node learns the side of missing values (NaN). Nodes that have seen none send them to their larger side.
     """
 
     _layout = BOOSTED_CLASSES
@@ -197,25 +198,25 @@ class NewtonBoostingClassifier(BoostedClassifier):
 
 
 class NewtonBoostingRegressor(BoostedRegressor):
-    """Newton boosting of numbers.
+    """Newton boosting for regression.
 
     Parameters
     ----------
     loss : {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"} or object
-        An object of your own needs a `hessian` beside the methods of `losses.custom.LossProtocol`. Trees of
+        A custom loss needs a `hessian` in addition to the methods of `losses.custom.LossProtocol`. Trees for
         "absolute_error", "huber" and "quantile" are grown with second derivatives of 1; their leaves are the exact
-        minima, as in LightGBM. "poisson", "gamma" and "tweedie" boost the logarithm of what is predicted.
+        minima, as in LightGBM. "poisson", "gamma" and "tweedie" boost the logarithm of the prediction.
     alpha : float
-        The quantile of "quantile"; of "huber" the share of residuals that count as no outliers.
+        The quantile of "quantile"; for "huber", the share of residuals that do not count as outliers.
     power : float
-        Of "tweedie", above 1 and below 2: the power of the mean that the variance grows as.
+        For "tweedie", above 1 and below 2: the variance is proportional to this power of the mean.
     All others
-        As of `NewtonBoostingClassifier`.
+        As in `NewtonBoostingClassifier`.
 
     Attributes
     ----------
     All but classes_
-        As of `NewtonBoostingClassifier`.
+        As in `NewtonBoostingClassifier`.
     """
 
     _layout = BOOSTED_NUMBERS

@@ -1,6 +1,6 @@
-"""Boosted nodes: which node of a growing tree is split next, where its rows and histogram are, what its children get.
+"""Boosted nodes: the order in which nodes are split, their rows and histograms, and the data of their children.
 
-The tables of nodes and the memory are `growing`'s; kernels check nothing.
+The tables of nodes and the memory belong to `growing`; kernels check nothing.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from depthforest.ensemble.growth import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES, 
 
 N_OPEN, HEAD, N_LEAVES, COUNT, IS_COUNTED, OTHER, N_FREE = range(7)
 """Entries of `state`: nodes in `opened`, the first of them, leaves, the node to be counted next (-1: none) and whether
-it is, its sibling that is to be searched after it, and the number of free slots."""
+it has been counted, its sibling to be searched after it, and the number of free slots."""
 
 NODE_BEGIN, NODE_END, NODE_DEPTH, NODE_SLOT = range(4)
-"""Columns of `spots`: a node's rows, its depth, and its place among the histograms (-1: it has none)."""
+"""Columns of `spots`: a node's rows, its depth, and its histogram's slot (-1: none)."""
 
 WANTED_FEATURE, WANTED_CODE, WANTED_MISSING = range(3)
 """Columns of `wanted`: the best split of a node."""
 
 GAIN, WANTED_THRESHOLD, LEFT_GRADIENT, LEFT_HESSIAN = range(4)
-"""Columns of `gained`: what that split gains, where it cuts, and the sums of its left side."""
+"""Columns of `gained`: the gain of that split, its threshold, and the sums of its left side."""
 
 DEEPEST_FIRST, FIRST_FIRST, BEST_FIRST = range(3)
-"""Which open node is split next. The first two give the same tree where leaves are not limited."""
+"""The order in which open nodes are split. The first two give the same tree if leaves are not limited."""
 
 SPARE_SLOT = 0
-"""The histogram that no node keeps."""
+"""The histogram slot that no node keeps."""
 
 NOTHING = -1
 
@@ -53,20 +53,20 @@ class TreePlan(NamedTuple):
     max_depth: int
     max_leaves: int
     n_drawn: int
-    """Columns looked at in a node."""
+    """Number of columns considered in a node."""
     is_shuffled: bool
-    """Whether they are looked at in a random order, so that chance chooses among equal splits."""
+    """Whether they are considered in random order, so that ties between splits are broken at random."""
     spread_rows: int
-    """Nodes of so many rows are counted by the caller."""
+    """Nodes with at least this many rows are counted by the caller."""
     is_exact: bool
     least_split: int
-    """Rows of a node that is split."""
+    """Least rows of a node that is split."""
     least_gain: float
-    """Of a split that is made."""
+    """Least gain of a split."""
 
 
 class NodeTables(NamedTuple):
-    """What is known of the nodes of a growing tree, a row for each, and which of them are open.
+    """The nodes of a growing tree, a row for each, and which of them are open.
 
     Attributes
     ----------
@@ -74,19 +74,19 @@ class NodeTables(NamedTuple):
     totals : (n_nodes, 3) float64
         Sums of gradients, hessians and weights.
     bounds : (n_nodes, 2) float64
-        Between which the weight of a node must lie.
+        Limits of the weight of a node.
     keys : (n_nodes,) uint64
-        What a node draws its columns from.
+        Random keys of the nodes, for drawing columns.
     wanted : (n_nodes, 3) int64
     gained : (n_nodes, 4) float64
     sides_of : (n_nodes, 256) uint8
-        Sides of the categories of the best split; a single row where no column is categorical.
+        Sides of the categories of the best split; a single row if no column is categorical.
     alive : (n_nodes, n_groups) uint8
-        Groups that hold all columns on the path to a node.
+        Groups that contain all columns on the path to a node.
     opened : (n_nodes,) int64
         Nodes that may be split.
     free : (n_slots,) int64
-        Slots of histograms that no node has.
+        Free slots of histograms.
     state : (7,) int64
     """
 
@@ -104,7 +104,7 @@ class NodeTables(NamedTuple):
 
     @classmethod
     def of(cls, n_nodes: int, n_slots: int, *, n_groups: int, has_categories: bool) -> NodeTables:
-        """Return memory for a tree of up to so many nodes and histograms."""
+        """Return memory for a tree with at most this many nodes and histograms."""
         return cls(
             spots=np.empty((n_nodes, 4), dtype=np.int64),
             totals=np.empty((n_nodes, 3)),
@@ -124,10 +124,10 @@ class NodeTables(NamedTuple):
 def settle_side(
     codes: Codes, wide: Ints, columns: Columns, rows: Ints, middle: int, end: int, split: Split, sides: Sides
 ) -> Any:
-    """Return the side of missing values, and give the categories that have none theirs, by the rows that went right.
+    """Return the side of missing values, and set the sides of categories without one, from the rows that went right.
 
-    Rows that are nearly certain have hessians that vanish beside the others'. The search does not see them, and they
-    have been sent right: the tree must do so too.
+    The hessians of nearly certain rows vanish next to those of others. The search does not see such rows, and they were
+    sent right, so the tree must do the same.
     """
     side = ABSENT if split.missing == UNSURE else split.missing
     for i in range(middle, end):
@@ -141,7 +141,7 @@ def settle_side(
 
 @bare
 def is_splittable(plan: TreePlan, penalties: Penalties, nodes: NodeTables, node: int) -> bool:
-    """Return whether a node is large and shallow enough to be split, and there may be another leaf."""
+    """Return whether a node is large and shallow enough to be split, and the tree may have another leaf."""
     n_rows = nodes.spots[node, NODE_END] - nodes.spots[node, NODE_BEGIN]
     return bool(
         nodes.state[N_LEAVES] < plan.max_leaves
@@ -154,7 +154,7 @@ def is_splittable(plan: TreePlan, penalties: Penalties, nodes: NodeTables, node:
 
 @bare
 def take_slot(nodes: NodeTables) -> Any:
-    """Return a place for a histogram: the spare one if no other is free."""
+    """Return a slot for a histogram: the spare one if no other is free."""
     free, state = nodes.free, nodes.state
     if state[N_FREE] == 0:
         return np.int64(SPARE_SLOT)
@@ -164,7 +164,7 @@ def take_slot(nodes: NodeTables) -> Any:
 
 @bare
 def give_slot(nodes: NodeTables, node: int) -> None:
-    """Free the histogram of a node that needs it no more."""
+    """Free the histogram of a node that no longer needs it."""
     free, spots, state = nodes.free, nodes.spots, nodes.state
     if spots[node, NODE_SLOT] > SPARE_SLOT:
         free[state[N_FREE]] = spots[node, NODE_SLOT]
@@ -174,7 +174,7 @@ def give_slot(nodes: NodeTables, node: int) -> None:
 
 @bare
 def draw_columns(plan: TreePlan, sample: TreeSample, nodes: NodeTables, node: int, drawn: Ints) -> Any:
-    """Put the places of the columns that a node looks at in front of those that it may use; return their number."""
+    """Move the indices of the columns to consider to the front of those that a node may use; return their number."""
     n, key, groups = len(sample.chosen), nodes.keys[node], sample.groups
     n_free = np.int64(0)
     for k in range(n):
@@ -196,12 +196,12 @@ def draw_columns(plan: TreePlan, sample: TreeSample, nodes: NodeTables, node: in
 
 @bare
 def next_node(plan: TreePlan, nodes: NodeTables) -> Any:
-    """Take the node that is split next off the open ones; -1 if there is none."""
+    """Remove the node to be split next from the open ones; -1 if there is none."""
     gained, opened, state = nodes.gained, nodes.opened, nodes.state
     if state[N_OPEN] == state[HEAD] or state[N_LEAVES] >= plan.max_leaves:
         return np.int64(NOTHING)
     if plan.order == FIRST_FIRST:
-        # of two siblings the smaller may have been opened first; which, must not depend on the memory for histograms
+        # the smaller sibling may have been opened first, but the order must not depend on the memory for histograms
         head = state[HEAD]
         if head + 1 < state[N_OPEN] and opened[head + 1] < opened[head]:
             opened[head], opened[head + 1] = opened[head + 1], opened[head]
@@ -222,7 +222,7 @@ def next_node(plan: TreePlan, nodes: NodeTables) -> Any:
 
 @bare
 def bound_children(penalties: Penalties, direction: int, nodes: NodeTables, node: int, left: int) -> None:
-    """Give children their bounds: where a split may only raise, all of the left stays below all of the right."""
+    """Set the limits of children: if a prediction must rise, all of the left side stays below all of the right."""
     totals, bounds = nodes.totals, nodes.bounds
     for child in range(left, left + 2):
         bounds[child, LOWER], bounds[child, UPPER] = bounds[node, LOWER], bounds[node, UPPER]
@@ -240,7 +240,7 @@ def bound_children(penalties: Penalties, direction: int, nodes: NodeTables, node
 
 @bare
 def queue_children(plan: TreePlan, penalties: Penalties, nodes: NodeTables, node: int, left: int) -> None:
-    """Say which children are to be counted and searched, and where: the smaller is counted, the other what is left."""
+    """Queue children for counting and searching, with slots: the smaller is counted, the other is the difference."""
     spots, state = nodes.spots, nodes.state
     n_left = spots[left, NODE_END] - spots[left, NODE_BEGIN]
     small = left if n_left <= spots[left + 1, NODE_END] - spots[left + 1, NODE_BEGIN] else left + 1

@@ -1,7 +1,7 @@
-"""Boosted planting: trees of one boosting run, grown one after the other from new gradients and hessians.
+"""Boosted planting: the trees of one boosting run, grown one after the other from new gradients and hessians.
 
-A `BoostGrower` keeps what every tree needs again: the coded columns and the memory of histograms and nodes. One grows a
-tree at a time; the trees of several outputs are grown side by side by as many growers.
+A `BoostGrower` keeps what all trees need: the coded columns and the memory for histograms and nodes. Each grows one
+tree at a time; the trees of several outputs are grown in parallel by as many growers.
 """
 
 from __future__ import annotations
@@ -31,42 +31,42 @@ from depthforest.ensemble.growth import DIGIT, IS_CATEGORICAL, N_CODES, Binned, 
 from depthforest.ensemble.tree import UNLIMITED, Tree
 
 _POOL_BYTES = 2**26
-"""Histograms kept for subtraction; where they are more, children are counted from their rows. No result depends on
-threads or memory: the number is fixed."""
+"""Memory for histograms kept for subtraction; if there are more, children are counted from their rows. The number is
+fixed, so that no result depends on threads or available memory."""
 
 _SPREAD_CELLS = 150_000
-"""Rows times columns of a node that is counted on several threads: below, handing over costs more than it saves."""
+"""Rows times columns of a node to be counted on several threads; below this, handing over costs more than it saves."""
 
 _SPREAD_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class BoostGrowth:
-    """How the trees of a boosting run are grown.
+    """How a boosting run grows its trees.
 
     Parameters
     ----------
     l2, l1, gamma : float
-        Penalties of leaf weights, squared and absolute, and of each split: see `gains`.
+        L2 and L1 penalties of leaf weights, and the penalty of each split: see `gains`.
     min_weight, min_rows : float
-        Sum of hessians of a leaf, and its rows or their weight.
+        Least sum of hessians of a leaf, and least rows or their weight.
     max_step : float
-        Bound of leaf weights.
+        Limit of leaf weights.
     least_split : int
-        Rows of a node that is split.
+        Least rows of a node that is split.
     least_share, least_decrease : float
-        Sum of hessians of a leaf, as a share of the tree's; what a split must gain, over the tree's.
+        Least sum of hessians of a leaf, as a share of the tree's; least gain of a split, as a share of the tree's.
     max_depth, max_leaves : int
     is_leaf_wise : bool
-        The leaf that gains most is split next, else level by level.
+        Whether trees grow best first instead of level by level.
     is_shuffled : bool
-        Whether chance chooses among columns that split equally well, else the first.
+        Whether ties between columns are broken at random instead of by order.
     n_columns, n_drawn : int
-        Columns that a tree may use, and of these, columns looked at in a node.
+        Number of columns that a tree may use, and of those, number of columns considered in a node.
     groups : (n_groups, n_features) uint8
-        Columns that may stand together on a path; no groups where all may.
+        Columns that may occur together on a path; no groups without constraints.
     directions : (n_features,) int32
-        1 where a column may only raise what is predicted, -1 where only lower it, else 0.
+        1 if a column may only raise the prediction, -1 if it may only lower it, else 0.
     """
 
     directions: Ints
@@ -88,7 +88,7 @@ class BoostGrowth:
     groups: Bytes = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))
 
     def penalties(self, hessian: float) -> Penalties:
-        """Return what kernels need to judge the splits of a tree whose rows have this sum of hessians."""
+        """Return what kernels need to evaluate the splits of a tree with this sum of hessians."""
         return Penalties(
             float(self.l2),
             float(self.l1),
@@ -107,7 +107,7 @@ class BoostGrower:
     binned : Binned
     growth : BoostGrowth
     weights : (n_rows,) float64, optional
-        Of rows, where they count for `min_rows`.
+        Weights of rows, if they count for `min_rows`.
     """
 
     def __init__(self, binned: Binned, growth: BoostGrowth, weights: Floats | None = None) -> None:
@@ -122,40 +122,40 @@ class BoostGrower:
         n_nodes = 2 * self.max_leaves - 1
         has_categories = bool(binned.columns[:, IS_CATEGORICAL].any())
         self._amounts = np.empty((n, 2))
-        # as much as any columns that a tree draws can need; of exact splits that of a column of categories
+        # enough for any columns that a tree may draw; with exact splits, for one categorical column
         sizes = np.sort(2 * (binned.columns[:, N_CODES] + 1))[::-1]
         n_numbers = 2 * DIGIT if self._is_exact else int(sizes[:n_columns].sum())
         n_slots = self._slot_count(n_numbers)
         self._memory = SearchMemory.of(n, n_columns, n_slots, n_numbers, is_exact=self._is_exact)
         self._nodes = NodeTables.of(n_nodes, n_slots, n_groups=len(growth.groups), has_categories=has_categories)
-        # a value for each node: leaves that are taken back have had theirs
+        # a value for each node, because removed leaves have had one
         self._tables = TreeTables.of(self.max_leaves, n_nodes, 0, has_categories=has_categories)
         self._varies = _varying(binned)
         self._penalties = growth.penalties(0.0)
-        self._chosen: tuple[Ints, Longs] | None = None  # where all trees have the same
+        self._chosen: tuple[Ints, Longs] | None = None  # if all trees have the same
 
     def _slot_count(self, n_numbers: int) -> int:
         if self._is_exact:
             return 1
-        # depth first, a node of every level waits; else every leaf does
+        # in depth-first order one node per level waits; otherwise every leaf does
         n_open = self.max_leaves if self._order != DEEPEST_FIRST else min(self.growth.max_depth, self.max_leaves)
         return int(max(2, min(n_open + 2, _POOL_BYTES // (8 * n_numbers))))
 
     def grow(
         self, gradient: Floats, hessian: Floats, *, rows: Ints | None = None, seed: int = 0, threads: int = 1
     ) -> Tree:
-        """Grow a tree whose leaves hold the best weights; it keeps its rows.
+        """Grow a tree whose leaves hold the best weights; the tree keeps its rows.
 
         Parameters
         ----------
         gradient, hessian : (n_rows,) float64
-            Of the loss, times the weights of rows; finite, hessians of the rows that are used above 0.
+            Of the loss, times the weights of rows; finite, with hessians above 0 for the rows used.
         rows : (n,) int32, ascending, optional
-            Rows that the tree is grown from, at least one; all by default.
+            Rows of the tree, at least one; default: all.
         seed : int
-            Of the columns that are drawn.
+            Seed of the drawn columns.
         threads : int
-            Within this tree; the result does not depend on it.
+            Threads within this tree; the result does not depend on them.
         """
         growth = self.growth
         total, penalties = 0.0, self._penalties
@@ -178,7 +178,7 @@ class BoostGrower:
     def _plan_tree(
         self, gradient: Floats, hessian: Floats, rows: Ints | None, seed: int, threads: int, gain: float
     ) -> tuple[TreePlan, TreeSample]:
-        """Return how a tree is grown, and from what."""
+        """Return how the tree is grown, and its data."""
         b, growth = self.binned, self.growth
         rows = np.arange(b.n_rows, dtype=np.int32) if rows is None else rows.copy()
         self._amounts[:, GRADIENT], self._amounts[:, HESSIAN] = gradient, hessian
@@ -195,9 +195,9 @@ class BoostGrower:
         )
 
     def _tree_columns(self, seed: int) -> tuple[Ints, Longs]:
-        """Return the columns that a tree may use, ascending, and where their histograms begin.
+        """Return the columns that a tree may use, ascending, and the starts of their histograms.
 
-        Those that never vary are left out, if others are left.
+        Constant columns are left out, if others remain.
         """
         n_features, n_columns = len(self.binned.columns), self.growth.n_columns
         if self._chosen is not None:
@@ -213,7 +213,7 @@ class BoostGrower:
         return found
 
     def _count(self, node: int, sample: TreeSample, threads: int) -> None:
-        """Count a large node on several threads, each some of the columns."""
+        """Count a large node on several threads, with some of the columns on each."""
         spot = self._nodes.spots[node]
         n_chosen = len(sample.chosen)
         edges = np.linspace(0, n_chosen, min(threads, n_chosen) + 1).astype(int)
@@ -229,7 +229,7 @@ class BoostGrower:
 
 
 def _varying(binned: Binned) -> Bools:
-    """Return which columns have two codes, or one and missing values."""
+    """Return a mask of the columns with two codes, or with one and missing values."""
     varies = binned.columns[:, N_CODES] > 1
     for column in np.flatnonzero(~varies):
         codes = binned.wide[column] if len(binned.wide) else binned.codes[column]

@@ -1,8 +1,8 @@
-"""Boosting rounds: raw values, their derivatives, a tree for each output, and the raw values they lead to.
+"""Boosting rounds: raw values, their derivatives, a tree for each output, and the new raw values.
 
-Gradient boosting fits trees to the gradient alone and then searches each leaf's value; Newton boosting grows and fills
-them by the second-order expansion of the loss. The trees of a round are grown side by side, or, of one output, each on
-all threads.
+Gradient boosting fits trees to the gradient alone and then searches the value of each leaf; Newton boosting uses the
+second-order expansion of the loss for both. The trees of a round are grown in parallel; if there is only one output,
+its tree uses all threads.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from depthforest.ensemble.growth import Binned
 from depthforest.ensemble.tree import Table, Tree, Walk
 
 _BLOCK = 16_384
-"""Rows whose derivatives are worked out by one thread at a time."""
+"""Rows whose derivatives are computed by one thread at a time."""
 
 
 @dataclass(eq=False)
 class Rows:
-    """Rows with their targets, and the raw values that the trees so far give them.
+    """Rows with their targets, and their raw values after the trees so far.
 
     Attributes
     ----------
     table : (n, n_features) float32
     y : (n,) float64 or int32
-        Targets, or numbers of classes.
+        Targets, or class codes.
     weights : (n,) float64, above 0
     loss : Loss
-        That they are judged by.
+        The loss that evaluates them.
     raw : (n,) or (n_outputs, n) float64
     base : (n, n_outputs) float64, optional
-        What raw values start from, where that is not the same for all rows.
+        Start of the raw values, if not the same for all rows.
     """
 
     table: Table
@@ -66,30 +66,30 @@ class Rows:
         return np.concatenate(list(map_in_order(value, blocks, threads=threads)))
 
     def blocks(self) -> list[slice]:
-        """Return the rows in blocks; whole, where they do not count for themselves alone."""
+        """Return the rows in blocks; a single block if the loss is not a sum over rows."""
         size = _BLOCK if self.loss.is_by_row else len(self.y)
         return [slice(first, min(first + size, len(self.y))) for first in range(0, len(self.y), size)]
 
 
 @dataclass(eq=False)
 class Rounds:
-    """A boosting run that gives the trees of one round after the other.
+    """A boosting run that makes the trees round by round.
 
     Parameters
     ----------
     rows : Rows
         The training rows.
     binned : Binned
-        Their columns.
+        Columns of the training rows.
     growth : BoostGrowth
     learning_rate : float
-        What trees are multiplied by.
+        Factor of every tree.
     sampling : Sampling
-        Which rows a round draws, and which trees it does without.
+        How rounds draw rows and drop trees.
     is_newton : bool
     threads : int
     trees : list of Tree
-        Of all rounds before; the caller adds those of each round. Dropped ones are replaced.
+        Trees of all rounds so far; the caller adds those of each round. Dropped ones are replaced.
     """
 
     rows: Rows
@@ -101,15 +101,14 @@ class Rounds:
     threads: int
     trees: list[Tree] = field(default_factory=list)
     train_score: float = field(default=np.nan, init=False)
-    """Mean loss of the rows that the last round drew; of all, where they do not count for themselves alone, and of
-    GOSS."""
+    """Mean loss of the rows that the last round drew; of all rows with GOSS, or if the loss is not a sum over rows."""
     oob_improvement: float = field(default=np.nan, init=False)
-    """What the last round took off the mean loss of the rows that it did not draw."""
+    """Decrease of the mean loss by the last round on the rows that it did not draw."""
     oob_score: float = field(default=np.nan, init=False)
-    """The mean loss of the rows that the last round did not draw, after it."""
+    """Mean loss after the last round on the rows that it did not draw."""
 
     changes: list[tuple[int, Tree]] = field(default_factory=list, init=False)
-    """What the last round changed in earlier trees, to be added to the raw values of an output."""
+    """Changes of earlier trees in the last round, to be added to the raw values of an output."""
 
     def __post_init__(self) -> None:
         n_outputs = self.rows.loss.n_outputs
@@ -123,7 +122,7 @@ class Rounds:
         for _ in range(min(self.threads, n_outputs)):
             self._growers.put(BoostGrower(self.binned, self.growth, weights))
         self._gradient = np.empty(self.rows.raw.shape)
-        # gradient boosting fits trees by least squares: a row counts as much as its weight
+        # gradient boosting fits trees by least squares, with the weights of rows
         self._hessian = np.empty(self.rows.raw.shape) if self.is_newton else self.rows.weights
 
     def round(self, seed: int) -> list[Tree]:
@@ -134,14 +133,14 @@ class Rounds:
         dropped = self.sampling.dropped(n_round, seed)
         self._add_dropped(dropped, -1.0)
         rows.loss.prepare(rows.y, rows.raw, rows.weights)
-        # a row that does not count for itself alone is judged by rows that were drawn and others
+        # if the loss is not a sum over rows, drawn and other rows cannot be separated
         is_by_row = rows.loss.is_by_row
         before = None if self._in_bag is None or not is_by_row else rows.losses(self.threads)
         self._fill_derivatives()
         if self.sampling.other:
             self._leave_out(n_round, seed)
         self._out_of_bag = _others(len(rows.y), self._in_bag)
-        # of DART: the new tree and the dropped ones overshoot alike, and share what is left
+        # DART: the new tree and the dropped ones overshoot alike, and are scaled down together
         n_dropped = len(dropped)
         scale = 1.0 / (n_dropped + self.learning_rate) if n_dropped else 1.0
 
@@ -168,7 +167,7 @@ class Rounds:
         return trees
 
     def _leave_out(self, n_round: int, seed: int) -> None:
-        """Keep the rows of large gradients and some others, which count for those that are left out."""
+        """Keep the rows with large gradients and a sample of the rest, which represents all of it."""
         sizes = np.abs(self._gradient * self._hessian) if self.is_newton else np.abs(self._gradient)
         self._in_bag, self._factors = self.sampling.steep(sizes.reshape(-1, sizes.shape[-1]).sum(axis=0), n_round, seed)
         if self._in_bag is not None:
@@ -176,7 +175,7 @@ class Rounds:
             self._hessian *= self._factors
 
     def _add_dropped(self, dropped: Longs, factor: float) -> None:
-        """Take the trees of earlier rounds off the raw values, or add them scaled, and keep them so."""
+        """Subtract the trees of earlier rounds from the raw values, or add them scaled, and store them so."""
         rows, n_outputs = self.rows, self.rows.loss.n_outputs
         self.changes = []
         for at in (n_outputs * dropped[:, None] + np.arange(n_outputs)).ravel() if len(dropped) else ():
@@ -203,13 +202,13 @@ class Rounds:
             pass
 
     def _grow(self, grower: BoostGrower, k: int, seed: int, rate: float) -> Tree:
-        """Return the tree of an output, its leaves' values multiplied by the learning rate."""
+        """Return the tree of an output, with leaf values multiplied by the learning rate."""
         rows = self.rows
         many = rows.raw.ndim > 1
         gradient = self._gradient[k] if many else self._gradient
         hessian = self._hessian[k] if many and self.is_newton else self._hessian
         tree = grower.grow(gradient, hessian, rows=self._in_bag, seed=seed, threads=self._within)
-        # of the squared error leaves have their means already
+        # for the squared error, leaves already have their means
         if rows.loss.is_searched or (not self.is_newton and rows.loss.name != "squared_error"):
             plain = gradient / rows.weights if self._is_weighted else gradient
             weights = rows.weights * self._factors if len(self._factors) else rows.weights
@@ -220,7 +219,7 @@ class Rounds:
 
 
 def _others(n: int, rows: Ints | None) -> Ints | None:
-    """Return the rows that are not among some, ascending."""
+    """Return the rows that are not among `rows`, ascending."""
     if rows is None:
         return None
     is_other = np.ones(n, dtype=bool)

@@ -1,4 +1,4 @@
-"""What a round leaves out: rows by chance or by small gradients (GOSS), and trees of earlier rounds (DART).
+"""Sampling in a round: rows at random or by gradient (GOSS), and dropout of earlier trees (DART).
 
 Every draw is a pure function of the round's seed and of numbers that do not depend on threads.
 """
@@ -16,7 +16,7 @@ from depthforest.ensemble.fitting import number
 STRATEGIES = ("bagging", "goss")
 
 _DROPS = 1
-"""Beside the seed: trees are dropped by a stream of their own."""
+"""Added to the seed, so that dropout has its own stream of random numbers."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class Sampling:
     Parameters
     ----------
     subsample : float
-        Share of the rows that each round draws; with GOSS 1.
+        Share of the rows that each round draws; 1 with GOSS.
     top, other : float
-        Of GOSS (LightGBM, Ke et al. 2017): shares of the rows, those of the largest gradients and drawn ones; 0 and 0
-        without.
+        For GOSS (LightGBM, Ke et al. 2017): shares of the rows with the largest gradients and of those drawn; 0 and 0
+        without it.
     n_warm : int
-        First rounds in which GOSS takes all rows, as in LightGBM.
+        First rounds in which GOSS uses all rows, as in LightGBM.
     drop, skip : float
-        Of DART (Rashmi and Gilad-Bachrach 2015): the chance of each earlier round to be dropped, and of a round to drop
-        none.
+        For DART (Rashmi and Gilad-Bachrach 2015): the probability that an earlier round is dropped, and that a round
+        drops none.
     """
 
     subsample: float = 1.0
@@ -52,12 +52,12 @@ class Sampling:
         return np.sort(drawn).astype(np.int32)
 
     def steep(self, sizes: Floats, n_round: int, seed: int) -> tuple[Ints | None, Floats]:
-        """Return the rows of GOSS, ascending, and what their derivatives are multiplied by, (n,); None for all rows.
+        """Return the rows of GOSS, ascending, and the factors of their derivatives, (n,); None for all rows.
 
         Parameters
         ----------
         sizes : (n,) float64
-            Of the gradients, times hessians. Of equal ones the first count as large.
+            Absolute gradients, times hessians. Among equal ones the first count as large.
         """
         n = len(sizes)
         n_top, n_other = max(1, int(self.top * n)), max(1, int(self.other * n))
@@ -74,7 +74,7 @@ class Sampling:
         return np.flatnonzero(is_top).astype(np.int32), factors
 
     def dropped(self, n_rounds: int, seed: int) -> Longs:
-        """Return the earlier rounds that a round does without."""
+        """Return the earlier rounds that a round drops."""
         if not self.drop:
             return np.empty(0, dtype=np.int64)
         rng = np.random.default_rng([seed, _DROPS])
@@ -84,7 +84,7 @@ class Sampling:
 
 
 def sampling_of(estimator: Any, rate: float) -> Sampling:
-    """Return how the rounds of an estimator draw rows and drop trees; those without the parameters only draw rows."""
+    """Return how an estimator's rounds draw rows and drop trees; without these parameters, they only draw rows."""
     subsample = number("subsample", estimator.subsample, 0, 1)
     if not rate or not subsample:
         raise UsageError(f"learning_rate and subsample must be above 0, got {rate:g} and {subsample:g}")
@@ -94,7 +94,7 @@ def sampling_of(estimator: Any, rate: float) -> Sampling:
     drop, skip = (number(name, getattr(estimator, name, 0.0), 0, 1) for name in ("drop_rate", "skip_drop"))
     if drop and (estimator.n_iter_no_change is not None or estimator.warm_start):
         raise UsageError(
-            "drop_rate rescales earlier trees in every round, so that no earlier round can be gone back to or on from: "
+            "drop_rate rescales earlier trees in every round, so that no earlier round can be restored or continued: "
             "set n_iter_no_change=None and warm_start=False"
         )
     if strategy == "bagging":

@@ -1,7 +1,7 @@
-"""Sorted columns: the best cut between any two values, for boosted trees of exact splits.
+"""Sorted columns: the best cut between any two values, for boosted trees with exact splits.
 
-Every column's rows stand in the order of their codes. A node is the same stretch of all columns; a split parts each
-stretch, both sides in the order they had, so that nothing is sorted again. Kernels check nothing.
+The rows of every column are sorted by code. A node is the same range in all columns; a split partitions each range in
+stable order, so that nothing is sorted again. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from depthforest.ensemble.growth import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, B
 
 
 def sorted_rows(wide: Ints, rows: Ints, chosen: Ints) -> Ints:
-    """Return the rows in the order of their codes in each chosen column, (n_chosen, n_rows) int32."""
+    """Return the rows sorted by code in each chosen column, (n_chosen, n_rows) int32."""
     return np.stack([rows[np.argsort(wide[column, rows], kind="stable")] for column in chosen])
 
 
 @bare
 def part_columns(rows: Ints, begin: int, middle: int, end: int, is_left: Bytes, spare: Ints, order: Ints) -> None:
-    """Part a node's stretch of every column into its children's; `rows` are parted already."""
+    """Partition a node's range of every column into its children's; `rows` are already partitioned."""
     for i in range(begin, end):
         is_left[rows[i]] = i < middle
     for k in range(order.shape[0]):
@@ -66,7 +66,7 @@ def _best_cut(
     found: Ints,
     left: Floats,
 ) -> Any:
-    """Return the score of the best cut of a column of numbers, as `histograms.best_cut` does."""
+    """Return the score of the best cut of a numeric column, like `histograms.best_cut`."""
     gradient, hessian = node.gradient, node.hessian
     bar = bar_over(best)
     known = end
@@ -79,7 +79,7 @@ def _best_cut(
         left_gradient, left_hessian = 0.0, 0.0
         if missing == LEFT:
             left_gradient, left_hessian = missing_gradient, missing_hessian
-        # of the last cut only missing values can lie right
+        # after the last known row, only missing values can go right
         last = known if known < end and missing != LEFT else known - 1
         for i in range(begin, last):
             row = order[k, i]
@@ -120,10 +120,10 @@ def search_sorted(
     least_score: float,
     memory: SearchMemory,
 ) -> tuple[Any, Any]:
-    """Return score and column of a node's best split, as `histograms.search_histogram` does.
+    """Return score and column of a node's best split, like `histograms.search_histogram`.
 
-    The node is the stretch from `begin` to `end` of every column. `sums` is memory for the histogram of a column of
-    categories.
+    The node is the range from `begin` to `end` of every column. `sums` is memory for the histogram of a categorical
+    column.
     """
     wide, columns, orders, amounts = binned.wide, binned.columns, sample.orders, sample.amounts
     chosen, directions, drawn, found, left = sample.chosen, sample.directions, memory.drawn, memory.found, memory.left

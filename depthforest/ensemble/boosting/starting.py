@@ -1,4 +1,4 @@
-"""Where boosting starts: the best constant, 0, another estimator's predictions, or base margins that the caller has."""
+"""The start of boosting: the best constant, 0, another estimator's predictions, or the caller's base margins."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from depthforest.base import Floats, UsageError, shown
 from depthforest.ensemble.boosting.losses.base import Loss
 
 LEAST_SHARE = float(np.finfo(np.float64).eps)
-"""Probabilities of a start are kept this far from 0 and 1, as in scikit-learn: logarithms stay finite."""
+"""Probabilities of a start are clipped this far from 0 and 1, as in scikit-learn, so that logarithms stay finite."""
 
 LEAST_NUMBER = 1e-12
-"""The same for numbers whose logarithm is boosted."""
+"""The same for predictions whose logarithm is boosted."""
 
 
 class Started:
-    """What boosted ensembles know of where they start: a constant for each output, an estimator, or base margins."""
+    """The start of boosted ensembles: a constant for each output, an estimator, or base margins."""
 
     init: Any
     init_: Any
@@ -30,23 +30,23 @@ class Started:
     _has_base_margin = False
 
     def _check_margins(self, old: list[Any], margin: Any, margin_val: Any, X_val: Any, eval_set: Any) -> None:
-        """Raise UsageError where base margins are given for some rows only, or beside another start."""
+        """Raise UsageError if base margins are given for some rows only, or together with another start."""
         if margin is not None and self.init is not None:
-            raise UsageError("init and base_margin both say where to start: pass one of them")
+            raise UsageError("init and base_margin are both starts: pass one of them")
         if (margin is None) != (margin_val is None) and X_val is not None:
             raise UsageError("base_margin and base_margin_val go together: pass both, or neither")
         if margin_val is not None and X_val is None:
-            raise UsageError("base_margin_val is of X_val: pass it too")
+            raise UsageError("base_margin_val needs X_val: pass it, too")
         if margin is not None and eval_set:
-            raise UsageError("eval_set has no base margins: judge by X_val, y_val and base_margin_val")
+            raise UsageError("eval_set has no base margins: use X_val, y_val and base_margin_val")
         if old and self._has_base_margin != (margin is not None):
-            raise UsageError("warm_start must be given base_margin if the fit before was, and only then")
+            raise UsageError("warm_start needs base_margin if the previous fit had it, and only then")
         if not old:
             self.__dict__.pop("init_", None)
         self._has_base_margin = margin is not None
 
     def _bases(self, X: Any, n: int, loss: Loss, margin: Any, name: str = "base_margin") -> Floats | None:
-        """Return the raw values that rows start from, (n, n_outputs), where these are not the same for all."""
+        """Return the start values of rows, (n, n_outputs), if they are not the same for all rows."""
         if margin is not None:
             return check_margin(margin, n, loss.n_outputs, name)
         if not hasattr(self, "init_"):
@@ -56,11 +56,11 @@ class Started:
     def _begun(self, X: Any, n: int, margin: Any) -> Floats:
         """Return the raw values of rows before the first round, (n, n_outputs)."""
         if self._has_base_margin and margin is None:
-            raise UsageError("predictions must be given base_margin, because fit was: the trees only correct it")
+            raise UsageError("predictions need base_margin, because fit had it: the trees only correct it")
         if margin is not None and not self._has_base_margin:
             raise UsageError("base_margin was not given to fit: the trees start from raw values of their own")
         bases = self._bases(X, n, self._loss, margin)
-        return np.tile(self.start_, (n, 1)) if bases is None else bases.copy()  # trees are added to it, row by row
+        return np.tile(self.start_, (n, 1)) if bases is None else bases.copy()  # trees are added to it in place
 
 
 def is_estimator(init: Any) -> bool:
@@ -69,18 +69,18 @@ def is_estimator(init: Any) -> bool:
 
 
 def check_init(init: Any, loss: Loss, *, is_classifier: bool) -> None:
-    """Raise UsageError for what boosting cannot start from."""
+    """Raise UsageError if boosting cannot start from `init`."""
     method = "predict_proba" if is_classifier else "predict"
     if init is None or (isinstance(init, str) and init == "zero"):
         return
     if isinstance(init, (str, type)) or not (hasattr(init, "fit") and hasattr(init, method)):
         raise UsageError(f"init must be None, 'zero' or an estimator with fit and {method}; got {init!r}")
     if is_classifier and not loss.has_probabilities:
-        raise UsageError(f"init={type(init).__name__} gives probabilities, which loss {loss.name!r} has none of")
+        raise UsageError(f"init={type(init).__name__} predicts probabilities, but loss {loss.name!r} has none")
 
 
 def fitted_start(init: Any, X: Any, y: Any, weights: Floats | None) -> Any:
-    """Return a copy of an estimator, fitted; weights are None where the caller gave none."""
+    """Return a fitted clone of an estimator; weights are None if the caller passed none."""
     start = clone(init)
     if weights is None:
         return start.fit(X, y)
@@ -93,14 +93,14 @@ def fitted_start(init: Any, X: Any, y: Any, weights: Floats | None) -> Any:
 
 
 def raw_start(start: Any, X: Any, loss: Loss, classes: npt.NDArray[Any] | None) -> Floats:
-    """Return the raw values that a fitted estimator's predictions stand for, (n, n_outputs) float64."""
+    """Return the raw values that correspond to a fitted estimator's predictions, (n, n_outputs) float64."""
     if classes is None:
         numbers = np.asarray(start.predict(X), dtype=np.float64).reshape(-1, 1)
         return np.log(np.maximum(numbers, LEAST_NUMBER)) if loss.is_logarithm else numbers
     shares = np.asarray(start.predict_proba(X), dtype=np.float64)
     if not np.array_equal(start.classes_, classes):
         raise UsageError(
-            f"The initial estimator {type(start).__name__} knows other classes than y has: {shown(start.classes_)}"
+            f"The initial estimator {type(start).__name__} does not know the same classes as y: {shown(start.classes_)}"
         )
     logs = np.log(np.clip(shares, LEAST_SHARE, 1.0 - LEAST_SHARE))
     if loss.n_outputs > 1:
@@ -110,7 +110,7 @@ def raw_start(start: Any, X: Any, loss: Loss, classes: npt.NDArray[Any] | None) 
 
 
 def check_margin(margin: Any, n: int, n_outputs: int, name: str = "base_margin") -> Floats:
-    """Return base margins as (n, n_outputs) float64."""
+    """Return base margins as (n, n_outputs) float64, after checking them."""
     try:
         found = np.array(margin, dtype=np.float64)
     except (TypeError, ValueError):

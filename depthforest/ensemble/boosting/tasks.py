@@ -1,4 +1,4 @@
-"""Boosted classes and numbers: how y is read, and raw values as predictions, after all rounds and after each."""
+"""Boosted classification and regression: the reading of y, and predictions after all rounds or each."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from depthforest.ensemble.tree import Table, fit_classes, importances_of, times_
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    """Say whether the loss gives probabilities; of an estimator that is not fitted, what its name tells."""
+    """Return whether the loss has probabilities; for an unfitted estimator, by the loss's name."""
     loss = getattr(estimator, "_loss", None)
     known = estimator.loss in ("log_loss", "logistic", "exponential", "multinomial")
     if not (known if loss is None else loss.has_probabilities):
-        raise AttributeError(
-            f"loss {estimator.loss!r} gives no probabilities: use decision_function, or loss='log_loss'"
-        )
+        raise AttributeError(f"loss {estimator.loss!r} has no probabilities: use decision_function, or loss='log_loss'")
     return True
 
 
 class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
-    """What boosted classifiers learn from and predict."""
+    """Targets and predictions of boosted classifiers."""
 
     classes_: npt.NDArray[Any]
     class_weight: Any
@@ -45,7 +43,7 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
         classes, codes = fit_classes(y_val, table)
         unknown = classes[~np.isin(classes, self.classes_)]
         if len(unknown):
-            raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
+            raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which is missing from y")
         return np.asarray(np.searchsorted(self.classes_, classes)[codes], dtype=np.int32)
 
     def _named(self, truth: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -61,18 +59,18 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
 
     @property
     def n_classes_(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         check_is_fitted(self)
         return len(self.classes_)
 
     def _importances_by_class(self, kind: str) -> Floats:
-        """Return the importances in the trees of each class; two classes share theirs, and have half of it each."""
+        """Return the importances in the trees of each class; two classes share theirs, half for each."""
         n_outputs = len(self.start_)
         by_output = [importances_of(self.trees_[k::n_outputs], kind, self) for k in range(n_outputs)]
         return np.stack(by_output) if n_outputs > 1 else np.stack(by_output * 2) / 2
 
     def decision_function(self, X: Any, base_margin: Any = None) -> Floats:
-        """Return raw values: (n,) of two classes, above 0 for the second one; else (n, n_classes)."""
+        """Return raw values: (n,) for two classes, above 0 for the second one; else (n, n_classes)."""
         return _flat(self._raw(X, base_margin))
 
     def predict(self, X: Any, base_margin: Any = None) -> npt.NDArray[Any]:
@@ -81,7 +79,7 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, base_margin: Any = None) -> Floats:
-        """Return the probabilities of the classes, (n, n_classes); not with hinge, perceptron or a loss of your own."""
+        """Return the probabilities of the classes, (n, n_classes); not for hinge, perceptron or custom losses."""
         return self._probabilities(self._raw(X, base_margin))
 
     @available_if(_has_probabilities)
@@ -111,7 +109,7 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
 
 
 class BoostedRegressor(RegressorMixin, BaseBoosting):  # type: ignore[misc]
-    """What boosted regressors learn from and predict."""
+    """Targets and predictions of boosted regressors."""
 
     def _truth(self, y: Any, table: Table) -> Floats:
         targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
@@ -119,8 +117,8 @@ class BoostedRegressor(RegressorMixin, BaseBoosting):  # type: ignore[misc]
         return np.asarray(targets)
 
     def predict(self, X: Any, base_margin: Any = None) -> Floats:
-        """Return the number of every row, (n,)."""
-        raw = self._raw(X, base_margin)  # first: it says what is not fitted
+        """Return the predicted value of every row, (n,)."""
+        raw = self._raw(X, base_margin)  # first, because it raises if not fitted
         return self._loss.numbers(raw[:, 0])
 
     def staged_predict(self, X: Any, base_margin: Any = None) -> Iterator[Floats]:
@@ -133,5 +131,5 @@ def _flat(raw: Floats) -> Floats:
 
 
 def _by_output(raw: Floats) -> Floats:
-    """Return raw values as losses take them: (n,) or (n_outputs, n)."""
+    """Return raw values in the shape that losses take: (n,) or (n_outputs, n)."""
     return np.ascontiguousarray(raw[:, 0]) if raw.shape[1] == 1 else np.ascontiguousarray(raw.T)

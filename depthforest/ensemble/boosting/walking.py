@@ -1,4 +1,4 @@
-"""Boosted walking: the sum of all trees' values for rows of numbers, the trees of several outputs by turns."""
+"""Boosted walking: the sum of all trees' values for some rows, with trees of several outputs alternating."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from depthforest.ensemble.tree import LANES, WALK_MORE, Table, Walk, in_blocks, 
 def add_trees(walk: Walk, x: Table, out: Floats, *, first: int = 0, last: int | None = None, threads: int = 1) -> None:
     """Add the values of trees `first` to `last` to `out` (n, n_outputs): tree t adds to output t % n_outputs.
 
-    Every row's sum is taken in the order of the trees, as in training.
+    Every row's sum is computed in the order of the trees, as in training.
     """
     last = len(walk.roots) if last is None else last
 

@@ -215,7 +215,7 @@ def test_classes_keep_their_shares_in_the_validation_rows():
 
 
 def test_too_few_rows_to_set_any_aside():
-    with pytest.raises(UsageError, match=r"early stopping cannot set validation_fraction=0\.1 aside"):
+    with pytest.raises(UsageError, match=r"early stopping cannot hold out validation_fraction=0\.1"):
         GradientBoostingClassifier(n_iter_no_change=2).fit([[0], [1], [2]], [0, 1, 1])
 
 
@@ -378,11 +378,11 @@ def test_validation_rows_that_are_refused(kind):
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_labels_that_are_refused(kind):
     x, y = make_rows(kind)
-    with pytest.raises(UsageError, match="y_val has the class 9, which y has not"):
+    with pytest.raises(UsageError, match="y_val has the class 9, which is missing from y"):
         kind(n_estimators=2).fit(x, y, X_val=x, y_val=np.where(y == 2, 9, y))
     with pytest.raises(UsageError, match="at least two classes to boost, got 1 class"):
         kind().fit(x, np.zeros(len(y)))
-    with pytest.raises(UsageError, match="loss 'exponential' separates two classes, y has 3: use 'log_loss'"):
+    with pytest.raises(UsageError, match="loss 'exponential' separates two classes, but y has 3: use 'log_loss'"):
         kind(loss="exponential").fit(x, y)
     with pytest.raises(UsageError, match="got 'squared_error', which is for regression"):
         kind(loss="squared_error").fit(x, y)

@@ -88,7 +88,7 @@ def test_callbacks_are_told_of_each_round_and_end_the_fit():
 @pytest.mark.parametrize(
     ("settings", "given", "message"),
     [
-        ({"scoring": "rmse"}, {}, "scoring knows no 'rmse': use 'loss'"),
+        ({"scoring": "rmse"}, {}, "scoring has no 'rmse': use 'loss'"),
         ({"scoring": 3}, {}, "scoring must be 'loss', .* got 3"),
         ({"scoring": []}, {}, "at least one metric"),
         ({"scoring": ["r2", "r2"]}, {}, "names a metric twice"),

@@ -218,7 +218,7 @@ def test_a_loss_of_ones_own_with_a_hessian():
     class Plain:
         value, gradient = Poisson.value, Poisson.gradient
 
-    with pytest.raises(UsageError, match="Newton boosting needs second derivatives, which loss 'Plain' has not"):
+    with pytest.raises(UsageError, match="Newton boosting needs second derivatives, which loss 'Plain' lacks"):
         NewtonBoostingRegressor(loss=Plain()).fit(x, y)
 
 

@@ -89,7 +89,7 @@ def test_margins_move_every_answer_and_stay_known_in_files(tmp_path):
     loaded = load(tmp_path / "m.safetensors")
     assert_array_equal(loaded.decision_function(X, margin), raw)
     for one in (model, loaded):
-        with pytest.raises(UsageError, match="predictions must be given base_margin"):
+        with pytest.raises(UsageError, match="predictions need base_margin"):
             one.predict(X)
     with pytest.raises(UsageError, match="base_margin was not given to fit"):
         NewtonBoostingClassifier(n_estimators=1).fit(X, y).predict(X, margin)
@@ -101,11 +101,11 @@ def test_margins_move_every_answer_and_stay_known_in_files(tmp_path):
         (3, {}, "init must be None, 'zero' or an estimator with fit and predict_proba; got 3"),
         (GaussianNB, {}, "got <class"),
         (Perceptron(), {}, "with fit and predict_proba; got Perceptron"),
-        ("zero", {"base_margin": np.zeros(150)}, "both say where to start"),
+        ("zero", {"base_margin": np.zeros(150)}, "are both starts"),
         (None, {"base_margin": np.zeros(150)}, r"base_margin must have the shape \(150, 3\), .* got \(150,\)"),
         (None, {"base_margin": np.full((150, 3), np.nan)}, "must be finite"),
         (None, {"base_margin": "zero"}, "must be numbers"),
-        (None, {"base_margin_val": np.zeros((150, 3))}, "base_margin_val is of X_val"),
+        (None, {"base_margin_val": np.zeros((150, 3))}, "base_margin_val needs X_val"),
     ],
     ids=str,
 )
@@ -117,7 +117,7 @@ def test_what_is_no_start_is_named(init, given, message):
 
 def test_a_start_must_take_weights_and_give_what_the_loss_needs():
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.raises(UsageError, match="which loss 'hinge' has none of"):
+    with pytest.raises(UsageError, match="but loss 'hinge' has none"):
         GradientBoostingClassifier(init=GaussianNB(), loss="hinge").fit(X, y)
     with pytest.raises(UsageError, match="KNeighborsRegressor does not support sample weights"):
         GradientBoostingRegressor(init=KNeighborsRegressor()).fit(X, y, np.ones(len(y)))

@@ -314,7 +314,7 @@ def test_a_loss_of_ones_own_cannot_be_saved(is_hidden, tmp_path):
     estimator = GradientBoostingRegressor(loss=Doubled(), n_estimators=2, max_depth=2).fit(x, y)
     if is_hidden:
         estimator.set_params(loss="squared_error")
-    message = "a loss of your own cannot be saved, got Doubled: files hold no code; use pickle, or a loss by name"
+    message = "a custom loss cannot be saved, got Doubled: files hold no code; use pickle, or a built-in loss"
     with pytest.raises(UsageError, match=message):
         estimator.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
@@ -396,7 +396,7 @@ REFUSED = {
     "start huge": ("numbers", item("start", 0, 1.1e300), r"up to 1e\+300"),
     "trees of no full round": ("classes", fewer_trees(8), "loss 'multinomial' has 3 trees in each round, got 8 trees"),
     "no trees": ("numbers", cut("ends", 0), "GradientBoostingRegressor has 1 to 65536 trees, got 0"),
-    "scores missing": ("numbers", cut("train_score", 2), "train_score must be known of each of 3 rounds, got 2"),
+    "scores missing": ("numbers", cut("train_score", 2), "train_score must have a value for each of 3 rounds, got 2"),
     "score NaN": ("classes", item("train_score", 0, np.nan), "train_score must be finite, one for each of 3 rounds"),
     "score infinite": ("classes", item("train_score", 2, np.inf), "train_score must be finite"),
     "more scores than seeds": ("classes", whole_column("train_score", range(4)), "and at least 4 for rounds; got 4"),
@@ -424,12 +424,12 @@ REFUSED = {
     "child outside": ("newton_numbers", at("child", splits, 77), "tree 0: node 0 must have its children after it"),
     "no mask": ("newton_numbers", at("mask", lambda c: c["mask"] >= 0, -1), "must have a mask where its column is cat"),
     "weight": ("newton_classes", item("weighted_n_node_samples", 0, 1e9), "must weigh as much as its children"),
-    "loss no text": ("numbers", key("fitted", "loss", None), "loss must be a text, got None"),
-    "loss an object": ("numbers", key("fitted", "loss", {"value": 1}), "loss must be a text, got {"),
+    "loss no text": ("numbers", key("fitted", "loss", None), "loss must be a string, got None"),
+    "loss an object": ("numbers", key("fitted", "loss", {"value": 1}), "loss must be a string, got {"),
     "loss unknown": ("numbers", key("fitted", "loss", "os.system"), "loss must be one of 'squared_error', .*os.system"),
     "loss of classes": ("numbers", key("fitted", "loss", "hinge"), "got 'hinge', which is for classification"),
     "loss of numbers": ("classes", key("fitted", "loss", "huber"), "got 'huber', which is for regression"),
-    "loss of two classes": ("classes", key("fitted", "loss", "logistic"), "separates two classes, y has 3"),
+    "loss of two classes": ("classes", key("fitted", "loss", "logistic"), "separates two classes, but y has 3"),
     "loss of more outputs": ("hinge", key("fitted", "loss", "multinomial"), "start must be 2 numbers"),
     "loss by another name": (
         "two_classes",
@@ -457,7 +457,7 @@ REFUSED = {
     "a forest": ("numbers", key("estimator", "RandomForestRegressor"), "column"),
     "no classes": ("two_classes", key("classes", None), "classes must be an object with dtype and a list of values"),
     "one class": ("two_classes", key("classes", "values", ["a"]), "y must have at least two classes to boost, got 1"),
-    "more classes": ("two_classes", key("classes", OTHER_CLASSES), "loss 'logistic' separates two classes, y has 4"),
+    "more classes": ("two_classes", key("classes", OTHER_CLASSES), "'logistic' separates two classes, but y has 4"),
     "more classes than outputs": ("classes", key("classes", OTHER_CLASSES), "start must be 4 numbers for loss 'multin"),
     "classes of numbers": ("numbers", key("classes", OTHER_CLASSES), "classes must be null for Gradient"),
 }  # fmt: skip

@@ -72,7 +72,7 @@ def test_losses_without_probabilities(loss):
     assert model.score(x, y > 0) > 0.9
     with pytest.raises(AttributeError) as error:
         model.predict_proba(x)
-    assert f"loss '{loss}' gives no probabilities: use decision_function" in str(error.value.__cause__ or error.value)
+    assert f"loss '{loss}' has no probabilities: use decision_function" in str(error.value.__cause__ or error.value)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -89,7 +89,7 @@ def test_two_classes_by_the_multinomial_loss(kind):
 
 def test_newton_boosting_needs_second_derivatives():
     x, _, y = make_rows()
-    text = "Newton boosting needs second derivatives, which loss 'hinge' has not: use GradientBoostingClassifier"
+    text = "Newton boosting needs second derivatives, which loss 'hinge' lacks: use GradientBoostingClassifier"
     with pytest.raises(UsageError, match=text):
         NewtonBoostingClassifier(loss="hinge").fit(x, y > 0)
 

@@ -1,6 +1,6 @@
-"""What every loss of boosting offers: the base class that growers and estimators know.
+"""The base class of all losses of boosting, which growers and estimators use.
 
-`regression` and `classes` define the built-in ones, `custom` wraps those of users, `losses` finds one
+`regression`, `tweedie` and `classes` define the built-in losses, `custom` wraps those of users, `choice` finds a loss
 by name.
 """
 
@@ -14,32 +14,32 @@ import numpy.typing as npt
 from depthforest.base import Floats, Ints, Longs, UsageError
 
 Targets = npt.NDArray[Any]
-"""(n,) float64 of regression, (n,) int32 class codes of classification."""
+"""(n,) float64 for regression, (n,) int32 class codes for classification."""
 
 
 class Loss:
-    """A loss L(y, F) of targets and raw values, which boosting makes small.
+    """A loss L(y, F) of targets and raw values, which boosting minimizes.
 
-    `y` is (n,): float64 for regression, int32 class codes from 0 for classification. `raw` is (n,) float64 where there
-    is one output, else (n_outputs, n) float64, a row for each class. All methods take any block of rows
-    (`is_by_row`): `y[a:b]` with `raw[a:b]` or `raw[:, a:b]`.
+    `y` is (n,): float64 for regression, int32 class codes from 0 for classification. `raw` is (n,) float64 for one
+    output, else (n_outputs, n) float64, a row for each class. All methods accept any block of rows (`is_by_row`):
+    `y[a:b]` with `raw[a:b]` or `raw[:, a:b]`.
 
     Attributes
     ----------
     name : str
     n_outputs : int
-        Trees in a round: 1, or the number of classes for the multinomial loss.
+        Trees per round: 1, or the number of classes for the multinomial loss.
     has_hessian : bool
-        Whether Newton boosting can use it: the second derivative is nowhere 0 but for rounding.
+        Whether Newton boosting can use the loss: its second derivative is nowhere 0, except for rounding.
     has_probabilities : bool
     is_by_row : bool
-        Whether every row counts for itself alone; if not, methods take all rows at once.
+        Whether the loss is a sum over rows; if not, methods need all rows at once.
     is_searched : bool
-        Whether Newton boosting takes the loss's own minima for leaves, because second derivatives do not tell them.
+        Whether Newton boosting uses the loss's own minima for leaves, because second derivatives do not give them.
     is_logarithm : bool
-        Whether raw values of regression are logarithms of what they predict.
+        Whether raw values of regression are logarithms of the predictions.
     max_newton_step : float
-        How far a leaf of Newton boosting goes at most, before the learning rate.
+        Largest step of a leaf in Newton boosting, before the learning rate.
     """
 
     name: str
@@ -52,17 +52,17 @@ class Loss:
     max_newton_step: float = np.inf
 
     def check_targets(self, y: Targets) -> None:
-        """Raise UsageError for targets that the loss is not for."""
+        """Raise UsageError for targets that the loss does not allow."""
 
     def prepare(self, y: Targets, raw: Floats, weights: Floats) -> None:
-        """Look at all training rows once, before a round; what is not round-wise does nothing here."""
+        """Process all training rows before a round; does nothing unless the loss adapts to each round."""
 
     def value(self, y: Targets, raw: Floats) -> Floats:
         """Return the loss of every row, (n,) float64, not weighted."""
         raise NotImplementedError
 
     def derivatives(self, y: Targets, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:
-        """Fill the first and second derivatives in the raw values, of the shape of `raw`, not weighted.
+        """Fill the first and second derivatives with respect to the raw values, in the shape of `raw`, not weighted.
 
         `hessian` may be None. Losses without a useful one (`has_hessian`) fill it with 1, others with at least
         `HESSIAN_FLOOR`.
@@ -70,7 +70,7 @@ class Loss:
         raise NotImplementedError
 
     def start(self, y: Targets, weights: Floats) -> Floats:
-        """Return the constant raw values of the least weighted loss, (n_outputs,) float64."""
+        """Return the constant raw values that minimize the weighted loss, (n_outputs,) float64."""
         return self._minima(y, np.zeros(len(y)), weights, np.zeros(len(y), dtype=np.int32), 1)
 
     def leaf_values(
@@ -80,22 +80,22 @@ class Loss:
         weights: Floats,
         leaf_of: Ints,
         n_leaves: int,
-        output: int = 0,  # noqa: ARG002 - of several outputs
+        output: int = 0,  # noqa: ARG002 - for several outputs
         gradient: Floats | None = None,  # noqa: ARG002
     ) -> Floats:
-        """Return what each leaf adds to the raw values of its rows for the least weighted loss, (n_leaves,) float64.
+        """Return the steps of leaves, added to raw values, that minimize the weighted loss, (n_leaves,) float64.
 
         Leaves without rows, or without weight, get 0.
 
         Parameters
         ----------
         leaf_of : (n,) int32
-            The leaf of every row, -1 for rows that are left out.
+            The leaf of every row; -1 for rows that are left out.
         output : int
-            The class whose tree it is, where there are several outputs.
+            The class of the tree, if there are several outputs.
         gradient : (n,) float64, optional
-            The output's gradient at `raw`, as `derivatives` has filled it: saves the multinomial loss its computation
-            for all classes. Losses of one output do not need it.
+            The output's gradient at `raw`, as filled by `derivatives`, which saves the multinomial loss from computing
+            it for all classes. Losses with one output do not need it.
         """
         return self._minima(y, raw, weights, leaf_of, n_leaves)
 
@@ -104,13 +104,13 @@ class Loss:
         raise NotImplementedError
 
     def numbers(self, raw: Floats) -> Floats:
-        """Return what raw values of regression predict, (n,) float64."""
+        """Return the predictions of regression for raw values, (n,) float64."""
         return raw
 
-    def probabilities(self, raw: Floats) -> Floats:  # noqa: ARG002 - for those that have them
+    def probabilities(self, raw: Floats) -> Floats:  # noqa: ARG002 - for subclasses
         """Return the probability of every class, (n, n_classes) float64."""
-        raise UsageError(f"loss {self.name!r} gives no probabilities: use decision_function, or loss='log_loss'")
+        raise UsageError(f"loss {self.name!r} has no probabilities: use decision_function, or loss='log_loss'")
 
     def decide(self, raw: Floats) -> Longs:
-        """Return the class codes, (n,) int64; the lower one of two that are equal."""
+        """Return the class codes, (n,) int64; the lower one if two are equal."""
         raise NotImplementedError

@@ -1,6 +1,6 @@
-"""Losses by name: scikit-learn's where it has the same one.
+"""Losses by name, with scikit-learn's names for the same losses.
 
-Gradient and Newton boosting ask here; a custom loss is wrapped by `custom`.
+For gradient and Newton boosting; custom losses are wrapped by `custom`.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ CLASSIFICATION_LOSSES = (LOG_LOSS, *TWO_CLASSES, "multinomial")
 
 
 def loss_of(loss: Any, *, n_classes: int | None = None, alpha: float = 0.9, power: float = 1.5) -> Loss:
-    """Return the loss of a name, or an adapter of a custom one.
+    """Return the loss for a name, or an adapter for a custom loss.
 
-    'log_loss' is 'logistic' of two classes and 'multinomial' of more; 'multinomial' takes two as well, with a tree for
-    each.
+    'log_loss' is 'logistic' for two classes and 'multinomial' for more; 'multinomial' also supports two, with a tree
+    for each.
 
     Parameters
     ----------
     loss : str or object
         A name, or an object with the methods of `custom.LossProtocol`.
     n_classes : int, optional
-        Of classification; None for regression.
+        Number of classes; None for regression.
     alpha : float
-        The quantile of 'quantile'; the share of residuals that count as no outliers in 'huber'.
+        The quantile of 'quantile'; for 'huber', the share of residuals that do not count as outliers.
     power : float
-        Of 'tweedie': the power of the mean that the variance grows as.
+        For 'tweedie': the variance is proportional to this power of the mean.
     """
     if n_classes is not None and n_classes < 2:
         raise UsageError(f"y must have at least two classes to boost, got {n_classes} class")
@@ -69,7 +69,7 @@ def loss_of(loss: Any, *, n_classes: int | None = None, alpha: float = 0.9, powe
         raise _unknown(loss, CLASSIFICATION_LOSSES, REGRESSION_LOSSES, "regression")
     if n_classes > 2:
         raise UsageError(
-            f"loss {loss!r} separates two classes, y has {n_classes}: use 'log_loss' (which is 'multinomial' here)"
+            f"loss {loss!r} separates two classes, but y has {n_classes}: use 'log_loss' (here 'multinomial')"
         )
     return TWO_CLASSES[loss]()
 
@@ -86,4 +86,4 @@ def _regression_loss(loss: str, alpha: float, power: float) -> Loss:
 
 def _unknown(loss: str, known: tuple[str, ...], others: tuple[str, ...], task: str) -> UsageError:
     reason = f"{loss!r}, which is for {task}" if loss in others else repr(loss)
-    return UsageError(f"loss must be one of {', '.join(map(repr, known))} or an object of your own, got {reason}")
+    return UsageError(f"loss must be one of {', '.join(map(repr, known))} or a custom loss object, got {reason}")

@@ -1,4 +1,4 @@
-"""Losses of classification: four in the margin m = (2y - 1) F of two classes, and the multinomial one of any number."""
+"""Losses of classification: four based on the margin m = (2y - 1) F of two classes, and the multinomial loss."""
 
 from __future__ import annotations
 
@@ -22,34 +22,35 @@ from depthforest.ensemble.boosting.losses.derivatives import (
 from depthforest.ensemble.boosting.losses.linesearch import crossing_intervals, leaf_sums, stepped_back, zero_slopes
 
 MAX_LOG_ODDS = 4.0
-"""No leaf moves the log-odds of its rows further in one round: the minimum of a pure leaf is infinitely far.
+"""Largest step of a leaf, in log-odds, in one round: the minimum of a pure leaf is infinitely far away.
 
-It binds one round's step only: later rounds go on from there. Log loss on held-out rows over that of scikit-learn,
-which has no bound: of two classes, on seven tables, two seeds, after 5, 20 and 100 rounds of 0.1, the worst of all with
-bounds of 2, 4 and 8 is 1.15, 1.03, 1.00, and after 100 rounds the middle one 0.96, 0.99, 0.97. Of several classes, with
-bounds of 2, 4, 8 and none: digits 1.09, 1.05, 1.06, 1.05; 26 blobs 0.96, 0.99, 1.00, 1.01; three others within 0.015.
+It limits only the step of one round; later rounds continue from there. Log loss on held-out rows divided by that of
+scikit-learn, which has no bound: for two classes, on seven tables, two seeds, after 5, 20 and 100 rounds of 0.1, the
+worst value with bounds of 2, 4 and 8 is 1.15, 1.03, 1.00, and the median after 100 rounds 0.96, 0.99, 0.97. For several
+classes, with bounds of 2, 4, 8 and none: digits 1.09, 1.05, 1.06, 1.05; 26 blobs 0.96, 0.99, 1.00, 1.01; three others
+within 0.015 of 1.
 """
 
 MAX_SURE_STEP = 2.0
-"""The same where a leaf's minimum is known without Newton's steps, so that pure leaves always go as far as they may.
+"""The same for leaves whose minimum is known in closed form, so that pure leaves always take the largest step.
 
-2 is as far as one Newton step takes a pure leaf from even odds.
+2 is the size of one Newton step of a pure leaf from even odds.
 """
 
 LEAST_SHARE = 1e-12
-"""Classes without weight start as if they had this share of it: logarithms stay finite."""
+"""Classes without weight start as if they had this share of the weight, so that logarithms stay finite."""
 
 NEWTON_TOLERANCE = 1e-6
-"""Of the last step, as a share of the interval. Its error is at most half of its square here, so below 1e-10."""
+"""Tolerance of the last step, as a share of the interval. Newton squares it, so the error is below 1e-10."""
 
 NO_HESSIAN = np.empty(0)
 
 
 class MarginLoss(Loss):
-    """A loss of the margin of two classes, whose sign decides."""
+    """A loss based on the margin of two classes, whose sign decides."""
 
     def decide(self, raw: Floats) -> Longs:
-        """Return 1 where the raw value is above 0, else 0."""
+        """Return 1 if the raw value is above 0, else 0."""
         return (raw > 0).astype(np.int64)
 
 
@@ -81,10 +82,10 @@ class Logistic(MarginLoss):
         weights: Floats,
         leaf_of: Ints,
         n_leaves: int,
-        output: int = 0,  # noqa: ARG002 - there is one
+        output: int = 0,  # noqa: ARG002 - there is only one
         gradient: Floats | None = None,
     ) -> Floats:
-        """Return the minimum of every leaf within `MAX_LOG_ODDS` of 0; Newton's step where it lies beyond."""
+        """Return the minimum of every leaf within `MAX_LOG_ODDS` of 0; a Newton step if it is beyond."""
         if gradient is None:
             gradient = np.empty(len(raw))
             self.derivatives(y, raw, gradient, None)
@@ -142,7 +143,7 @@ class Exponential(MarginLoss):
 
 
 class Hinge(MarginLoss):
-    """max(0, 1 - m). At m = 1 the subgradient 0 is taken."""
+    """max(0, 1 - m). The subgradient at m = 1 is 0."""
 
     name = "hinge"
 
@@ -151,26 +152,26 @@ class Hinge(MarginLoss):
         return np.maximum(0.0, 1.0 - _signs(y) * raw)
 
     def derivatives(self, y: Ints, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:
-        """Fill -(2y - 1) where m < 1, else 0."""
+        """Fill -(2y - 1) if m < 1, else 0."""
         signs = _signs(y)
         gradient[:] = np.where(signs * raw < 1.0, -signs, 0.0)
         if hessian is not None:
             hessian[:] = 1.0
 
     def _minima(self, y: Ints, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
-        """Return the minimum of every leaf, the one nearest to 0 where an interval is least.
+        """Return the minimum of every leaf; if it is an interval, the point closest to 0.
 
-        The slope begins at minus the weight of the second class and rises by a row's weight where its margin becomes 1.
+        The slope starts at minus the weight of the second class and rises by a row's weight where its margin reaches 1.
         """
         wanted = leaf_sums(weights * (y == 1), leaf_of, n_leaves)
         return np.asarray(np.clip(0.0, *crossing_intervals(_signs(y) - raw, weights, leaf_of, n_leaves, wanted)))
 
 
 class Perceptron(MarginLoss):
-    """max(0, -m), with the subgradient of a wrong row where m = 0.
+    """max(0, -m), with the subgradient of a wrong row at m = 0.
 
-    F = 0 is already least, so a line search from there would never leave it, and leaves take the perceptron's own step
-    instead: the weighted mean of the negative subgradients of their rows. The loss need not fall with the rounds.
+    F = 0 is already a minimum, so a line search would never leave it. Leaves take the step of the perceptron instead:
+    the weighted mean of the negative subgradients of their rows. The loss need not decrease in every round.
     """
 
     name = "perceptron"
@@ -180,13 +181,13 @@ class Perceptron(MarginLoss):
         return np.maximum(0.0, -_signs(y) * raw)
 
     def derivatives(self, y: Ints, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:
-        """Fill -(2y - 1) where m <= 0, else 0."""
+        """Fill -(2y - 1) if m <= 0, else 0."""
         signs = _signs(y)
         gradient[:] = np.where(signs * raw <= 0.0, -signs, 0.0)
         if hessian is not None:
             hessian[:] = 1.0
 
-    def start(self, y: Ints, weights: Floats) -> Floats:  # noqa: ARG002 - the same of all
+    def start(self, y: Ints, weights: Floats) -> Floats:  # noqa: ARG002 - the same for all
         """Return 0."""
         return np.zeros(1)
 
@@ -201,7 +202,7 @@ class Perceptron(MarginLoss):
 class Multinomial(Loss):
     """-log p_y, where p is the softmax of the raw values of all classes.
 
-    The second derivative is the diagonal's, p (1 - p). XGBoost takes twice that, LightGBM K / (K - 1) of it.
+    The second derivative is that of the diagonal, p (1 - p). XGBoost uses twice that, LightGBM K / (K - 1) times.
     """
 
     name = "multinomial"
@@ -220,7 +221,7 @@ class Multinomial(Loss):
         softmax_derivatives(y, raw, gradient, hessian)
 
     def start(self, y: Ints, weights: Floats) -> Floats:
-        """Return the logarithms of the classes' shares, about their mean."""
+        """Return the logarithms of the classes' shares, centered at 0."""
         logs = _log_shares(y, weights, self.n_outputs)
         return np.asarray(logs - logs.mean())
 
@@ -234,9 +235,9 @@ class Multinomial(Loss):
         output: int = 0,
         gradient: Floats | None = None,
     ) -> Floats:
-        """Return Friedman's one Newton step of every leaf, within `MAX_LOG_ODDS` of 0.
+        """Return Friedman's single Newton step of every leaf, within `MAX_LOG_ODDS` of 0.
 
-        (K - 1) / K sum r / sum |r| (1 - |r|) with r = -gradient. Without `gradient` it is computed for all classes.
+        (K - 1) / K sum r / sum |r| (1 - |r|) with r = -gradient. Without `gradient`, it is computed for all classes.
         """
         if gradient is None:
             every = np.empty(raw.shape)
@@ -268,7 +269,7 @@ def _log_shares(y: Ints, weights: Floats, n_classes: int) -> Floats:
 
 
 def _two_shares(log_odds: Floats) -> Floats:
-    """Return the probabilities of two classes, (n, 2), each to full precision."""
+    """Return the probabilities of two classes, (n, 2), both with full precision."""
     e = np.exp(-np.abs(log_odds))
     large, small = 1.0 / (1.0 + e), e / (1.0 + e)
     is_second = log_odds >= 0

@@ -1,6 +1,6 @@
-"""Custom losses: any object with a value and a gradient, checked numerically when it is used.
+"""Custom losses: any object with a value and a gradient, checked numerically when first used.
 
-`CustomLoss` wraps it as the built-in losses are; `losses.loss_of` calls it for what is no name.
+`CustomLoss` gives them the interface of the built-in losses; `choice.loss_of` calls it for objects.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR
 from depthforest.ensemble.boosting.losses.linesearch import leaf_sums, stepped_back, zero_slopes
 
 CHECKED_ROWS = 50
-"""Rows of the training set, evenly spread over the sorted targets, whose slopes are checked."""
+"""Training rows, evenly spread over the sorted targets, at which derivatives are checked."""
 
 OFFSETS = (-2.0, -0.7, -0.1, 0.0, 0.1, 0.7, 2.0)
 """Raw values of the check; for regression also the targets plus these times the targets' standard deviation."""
 
 STEP = 1e-5
-"""Of differences, times the spread of the raw values: about the cube root of the rounding."""
+"""Step of differences, relative to the spread of raw values: about the cube root of the rounding error."""
 
 LEAST_STEP = 1e-9
-"""Of differences, times the raw value: where targets lie far from 0, raw values themselves are rounded."""
+"""Step of differences, relative to the raw value: if targets are far from 0, raw values themselves are rounded."""
 
 TOLERANCE = 1e-3
-"""Relative error of a derivative that is taken as a wrong formula: differences are good to 1e-5."""
+"""Relative error of a derivative that counts as wrong: differences are accurate to 1e-5."""
 
 
 class LossProtocol(Protocol):
-    """What a custom loss of one output must offer; every row counts for itself.
+    """The interface of a custom loss with one output, which must be a sum over rows.
 
-    `y` is (n,) float64: the targets, or -1 and 1 for the two classes. `raw` is (n,) float64, the first ones are 0: any
-    number may come.
+    `y` is (n,) float64: the targets, or -1 and 1 for the two classes. `raw` is (n,) float64; it starts at 0 and can
+    have any value.
 
-    Two more methods are optional: `hessian(y, raw)`, the second derivative of every row (n,), which Newton boosting
-    needs and line searches are faster with; and `leaf_value(y, raw, weights)`, what a leaf with these rows adds to
-    their raw values; it is asked with all rows at raw 0 for where boosting starts. Without it the weighted sum of
-    gradients is searched for its zero, which is right where the loss is convex in `raw`.
+    Two more methods are optional. `hessian(y, raw)` is the second derivative of every row, (n,), which Newton boosting
+    needs and which makes line searches faster. `leaf_value(y, raw, weights)` is the step that a leaf with these rows
+    adds to their raw values; it is also called with all rows at raw 0 for the start of boosting. Without it, the zero
+    of the weighted sum of gradients is searched, which is correct if the loss is convex in `raw`.
     """
 
     def value(self, y: Floats, raw: Floats) -> Floats:
         """Return the loss of every row, (n,)."""
 
     def gradient(self, y: Floats, raw: Floats) -> Floats:
-        """Return its derivative in `raw`, (n,); any slope between those on both sides where it has a kink."""
+        """Return its derivative with respect to `raw`, (n,); at a kink, any slope between those of both sides."""
 
 
 class CustomLoss(MarginLoss):
-    """A user's loss behind the interface of the built-in ones.
+    """A user's loss with the interface of the built-in ones.
 
-    `start` checks it against differences of itself; `derivatives` checks the shape of what comes and that it is finite.
+    `start` checks it by finite differences; `derivatives` checks that its results have the right shape and are finite.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class CustomLoss(MarginLoss):
                 f"loss must be a name, or an object with methods value(y, raw) and gradient(y, raw), got {loss!r}"
             )
         if n_classes is not None and n_classes != 2:
-            raise UsageError(f"loss {self.name} of your own separates two classes, y has {n_classes}: use 'log_loss'")
+            raise UsageError(f"custom loss {self.name} separates two classes, but y has {n_classes}: use 'log_loss'")
         self.loss = loss
         self.is_classifier = n_classes is not None
         self.has_hessian = callable(getattr(loss, "hessian", None))
@@ -83,11 +83,11 @@ class CustomLoss(MarginLoss):
         self.round += 1
 
     def value(self, y: Targets, raw: Floats) -> Floats:
-        """Return the loss's own value, checked."""
+        """Return the custom loss's value, checked."""
         return self._asked("value", self._numbers(y), raw)
 
     def derivatives(self, y: Targets, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:
-        """Fill the loss's own gradient and hessian, checked."""
+        """Fill the custom loss's gradient and hessian, checked."""
         gradient[:] = self._asked("gradient", self._numbers(y), raw)
         if hessian is not None:
             hessian[:] = self._asked("hessian", self._numbers(y), raw) if self.has_hessian else 1.0
@@ -100,10 +100,10 @@ class CustomLoss(MarginLoss):
         return super().start(y, weights)
 
     def _minima(self, y: Targets, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
-        """Return the loss's own leaf values, or where the sum of gradients is 0.
+        """Return the custom loss's own leaf values, or the zeros of the sum of gradients.
 
-        The search ends at `MAX_LOG_ODDS` for classes (there Newton's step is taken; without a hessian at
-        `MAX_SURE_STEP`), and for numbers at 10 times the largest target or raw value.
+        The search is limited to `MAX_LOG_ODDS` for classes (beyond it, a Newton step is taken; without a hessian,
+        `MAX_SURE_STEP`), and for regression to 10 times the largest target or raw value.
         """
         counted = (leaf_of >= 0) & (weights > 0)
         y, raw, weights, leaf_of = self._numbers(y)[counted], raw[counted], weights[counted], leaf_of[counted]
@@ -143,7 +143,7 @@ class CustomLoss(MarginLoss):
         return np.asarray(2.0 * y - 1.0 if self.is_classifier else y, dtype=np.float64)
 
     def _asked(self, method: str, y: Floats, raw: Floats) -> Floats:
-        """Return what a method says, (n,) float64, checked."""
+        """Return the result of a method, (n,) float64, checked."""
         found = self._said(method, y, raw)
         bad = np.flatnonzero(~np.isfinite(found))
         if len(bad):
@@ -155,7 +155,7 @@ class CustomLoss(MarginLoss):
         return found
 
     def _said(self, method: str, y: Floats, raw: Floats) -> Floats:
-        # copies: a loss that works in place must not change the rows, nor the caller's own y
+        # copies, because a loss that works in place must change neither the rows nor the caller's own y
         found = np.asarray(getattr(self.loss, method)(y.copy(), raw.copy()))
         if found.shape != y.shape or found.dtype.kind not in "fiu":
             raise UsageError(
@@ -165,7 +165,7 @@ class CustomLoss(MarginLoss):
         return found.astype(np.float64)
 
     def _check(self, y: Floats) -> None:
-        """Compare the gradient with slopes of the value, and the hessian with slopes of the gradient."""
+        """Compare the gradient with finite differences of the value, and the hessian with those of the gradient."""
         sample = np.sort(y)[np.unique(np.linspace(0, len(y) - 1, min(len(y), CHECKED_ROWS)).astype(np.intp))]
         if self.is_classifier:
             sample = np.array([-1.0, 1.0])
@@ -182,18 +182,18 @@ class CustomLoss(MarginLoss):
                 self._compare(derivative, method, targets, targets + offsets * spread, STEP * spread)
 
     def _check_sign(self, y: Floats, raw: Floats) -> None:
-        """Raise where the loss bends down everywhere: it has no minimum to go to."""
+        """Raise if the loss is concave everywhere, so that it has no minimum."""
         if (self._said("hessian", y, raw) < 0).all():
             raise UsageError(
-                f"hessian of loss {self.name} is negative everywhere, it has no minimum: turn the signs of "
+                f"hessian of loss {self.name} is negative everywhere, so it has no minimum: flip the signs of "
                 "value, gradient and hessian"
             )
 
     def _compare(self, derivative: str, method: str, y: Floats, raw: Floats, least_step: float) -> None:
-        """Raise unless a derivative lies between the slopes to the left and to the right, but for rounding.
+        """Raise unless a derivative is between the slopes to the left and to the right, except for rounding.
 
-        At a kink the two differ, and any subgradient between them is right. Points where something overflows, as a loss
-        may far from its domain, are left out.
+        At a kink the two differ, and any subgradient between them is correct. Points at which something overflows, as
+        may happen far from a loss's domain, are ignored.
         """
         step = np.maximum(least_step, LEAST_STEP * np.abs(raw))
         with np.errstate(all="ignore"):

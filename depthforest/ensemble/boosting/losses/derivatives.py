@@ -1,7 +1,7 @@
-"""Kernels of the losses that need exponentials: logistic, exponential and softmax derivatives, many rows at a time.
+"""Kernels of the losses that need exponentials: logistic, exponential and softmax derivatives, vectorized over rows.
 
-numba has no vectorized `exp` of its own, so `fast_exp` is written here: plain arithmetic that the compiler turns into
-vector instructions, five times as fast. `classes` calls these.
+numba has no vectorized `exp`, so this module has `fast_exp`: plain arithmetic that the compiler vectorizes, five times
+as fast. `classes` calls these kernels.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ import numpy as np
 from depthforest.base import Bools, Floats, Ints, Longs, UsageError, kernel
 
 HESSIAN_FLOOR = 1e-16
-"""Second derivatives are at least this, so that Newton's -G / H divides by something where all rows are certain."""
+"""Least second derivative, so that Newton's -G / H has a positive denominator even if all rows are certain."""
 
 EXP_LOW = -700.0
-"""exp of less is taken as exp of this, 1e-304: still a normal number."""
+"""Lower limit of arguments: exp of it is 1e-304, still a normal number."""
 
 EXP_HIGH = 300.0
-"""The exponential loss is taken as exp of this, 2e130, beyond it: squares of sums of its gradients stay finite."""
+"""Upper limit in the exponential loss: exp of it is 2e130, so that squares of summed gradients stay finite."""
 
 LOG2_E = 1.4426950408889634
-LN2_HIGH = 0.693147180369123816490  # its last 32 bits are 0: products with exponents are exact
+LN2_HIGH = 0.693147180369123816490  # its last 32 bits are 0, so products with exponents are exact
 LN2_LOW = 1.90821492927058770002e-10  # the rest
-SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number, which stands in the last bits
-BLOCK = 256  # rows: 31 classes of them stay in the second cache
-LANES = 32  # rows whose sums are taken side by side
+SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number, stored in the last bits
+BLOCK = 256  # rows: 31 classes of them stay in the second-level cache
+LANES = 32  # number of parallel partial sums
 
 
 @kernel
 def fast_exp(x: float) -> float:
-    """Return exp(x) for -700 <= x <= 700, to 5e-16 of itself.
+    """Return exp(x) for -700 <= x <= 700, with relative error 5e-16.
 
-    x = k ln 2 + r with |r| <= ln 2 / 2; exp(r) is its Taylor sum to r^12, whose rest is below 2e-16; 2^k is put
-    together from bits.
+    x = k ln 2 + r with |r| <= ln 2 / 2; exp(r) is its Taylor series up to r^12, with a remainder below 2e-16; 2^k is
+    assembled from bits.
     """
     shifted = x * LOG2_E + SHIFT
     k = shifted - SHIFT
@@ -58,13 +58,13 @@ def fast_exp(x: float) -> float:
 
 @kernel
 def at_least(x: float, least: float) -> float:
-    """Return the larger one: loops with Python's own `max`, which minds NaN, are not vectorized."""
+    """Return the larger one: loops with Python's own `max`, which handles NaN, are not vectorized."""
     return x if x > least else least
 
 
 @kernel
 def fill_logistic(y: Ints, raw: Floats, gradient: Floats, hessian: Floats) -> None:
-    """Fill the derivatives of log(1 + e^-m); an empty hessian is left out."""
+    """Fill the derivatives of log(1 + e^-m); an empty hessian is not filled."""
     for i in range(len(raw)):
         sign = 2.0 * y[i] - 1.0
         margin = sign * raw[i]
@@ -78,7 +78,7 @@ def fill_logistic(y: Ints, raw: Floats, gradient: Floats, hessian: Floats) -> No
 
 @kernel
 def fill_exponential(y: Ints, raw: Floats, gradient: Floats, hessian: Floats) -> None:
-    """Fill the derivatives of e^-m; an empty hessian is left out."""
+    """Fill the derivatives of e^-m; an empty hessian is not filled."""
     for i in range(len(raw)):
         sign = 2.0 * y[i] - 1.0
         gradient[i] = -sign * fast_exp(-at_least(-at_least(-sign * raw[i], EXP_LOW), -EXP_HIGH))
@@ -88,7 +88,7 @@ def fill_exponential(y: Ints, raw: Floats, gradient: Floats, hessian: Floats) ->
 
 
 def softmax_derivatives(y: Ints, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:
-    """Fill the derivatives of -log p_y in every class's raw value; all (n_classes, n), blocks of columns too."""
+    """Fill the derivatives of -log p_y for every class's raw value; all (n_classes, n), including blocks of columns."""
     n_classes, n = raw.shape
     if n == 0:
         return
@@ -118,10 +118,10 @@ def log_sums(raw: Floats) -> Floats:
 
 
 def _span(table: Floats) -> tuple[Floats, int]:
-    """Return the memory that a block of columns lies in as one line, and how far apart its rows begin.
+    """Return the memory of a block of columns as one flat array, and the distance between its rows.
 
-    So kernels see contiguous memory, for which alone loops are vectorized, of whole tables and of blocks alike, and
-    compile once. The line ends where the block's last row ends: nothing beyond the table can be reached.
+    Kernels then see contiguous memory, the only kind for which loops are vectorized, for whole tables and blocks alike,
+    and compile once. The array ends with the block's last row, so nothing beyond the table can be reached.
     """
     n_rows, n = table.shape
     if table.dtype == np.float64 and table.flags.c_contiguous:
@@ -207,7 +207,7 @@ def _fill_log_sums(n_classes: int, raw: Floats, raw_step: int, logs: Floats) -> 
 
 @kernel
 def sum_slopes(gradient: Floats, weights: Floats, leaf_of: Ints, sums: Floats) -> None:
-    """Add up w g and w |g| (1 - |g|), the second derivative of logistic losses, by leaf: sums is (n_leaves, 2)."""
+    """Sum w g and w |g| (1 - |g|), the second derivative of logistic losses, by leaf: sums is (n_leaves, 2)."""
     for i in range(len(gradient)):
         leaf = leaf_of[i]
         if leaf >= 0:
@@ -220,7 +220,7 @@ def sum_slopes(gradient: Floats, weights: Floats, leaf_of: Ints, sums: Floats) -
 def by_leaf(
     gradient: Floats, weights: Floats, leaf_of: Ints, starts: Longs, own_gradient: Floats, own_weights: Floats
 ) -> None:
-    """Copy gradients and weights so that those of a leaf stand together, in the order they had.
+    """Copy gradients and weights grouped by leaf, in stable order.
 
     Parameters
     ----------
@@ -228,9 +228,9 @@ def by_leaf(
     leaf_of : (n,) int32
         -1 for rows that are left out.
     starts : (n_leaves + 1,) int64
-        Zeros; written: where each leaf begins. All are multiples of `LANES`.
+        Initially zeros; filled with the start of each leaf. All starts are multiples of `LANES`.
     own_gradient, own_weights : (n + n_leaves * LANES,) float64
-        Zeros, which stay between the leaves; written.
+        Initially zeros, which remain between the leaves; filled.
     """
     for i in range(len(leaf_of)):
         starts[leaf_of[i] + 1] += 1
@@ -243,30 +243,30 @@ def by_leaf(
             own_gradient[place] = gradient[i]
             own_weights[place] = weights[i]
             starts[leaf_of[i]] = place + 1
-    for leaf in range(len(starts) - 1, 0, -1):  # where a leaf has ended, the next begins
+    for leaf in range(len(starts) - 1, 0, -1):  # the end of a leaf is the start of the next
         starts[leaf] = (starts[leaf - 1] + LANES - 1) // LANES * LANES
     starts[0] = 0
 
 
 @kernel
 def sum_logistic(gradient: Floats, weights: Floats, starts: Longs, moved: Floats, is_open: Bools, sums: Floats) -> None:
-    """Add up the derivatives of the logistic loss by leaf where every leaf's raw values have moved.
+    """Sum the derivatives of the logistic loss by leaf after the raw values of every leaf have moved.
 
-    The gradient g before the move is all that it needs: g is above 0 for rows of the first class, |g| is the chance of
-    the class that the row has not, and moving by t multiplies the odds |g| / (1 - |g|) by e^t, or by e^-t. So no row
-    needs an exponential.
+    It only needs the gradient g before the move: g is above 0 for rows of the first class, |g| is the probability of
+    the class that the row does not have, and a move by t multiplies the odds |g| / (1 - |g|) by e^t or e^-t. So no
+    exponential is computed per row.
 
     Parameters
     ----------
     gradient, weights, starts
-        By leaf, as `by_leaf` fills them.
+        Grouped by leaf, as filled by `by_leaf`.
     moved : (n_leaves,) float64
     is_open : (n_leaves,) bool
-        Which leaves are asked for.
+        The leaves to sum.
     sums : (n_leaves, 2) float64
-        Zeros; the first and second derivatives are added for these.
+        Initially zeros; the first and second derivatives of these leaves are added.
     """
-    first, second = np.empty(LANES), np.empty(LANES)  # sums side by side: one alone would wait for each addition
+    first, second = np.empty(LANES), np.empty(LANES)  # parallel partial sums: a single one would wait for each addition
     for leaf in range(len(moved)):
         if not is_open[leaf]:
             continue
@@ -288,7 +288,7 @@ def sum_logistic(gradient: Floats, weights: Floats, starts: Longs, moved: Floats
 
 @kernel
 def sum_exponential(y: Ints, raw: Floats, weights: Floats, leaf_of: Ints, tops: Floats, sums: Floats) -> None:
-    """Add up w e^-m by leaf and class, over e^top of its largest -m: both are (n_leaves, 2), tops begin at -inf."""
+    """Sum w e^-m by leaf and class, divided by e^top of its largest -m: both (n_leaves, 2), tops start at -inf."""
     for i in range(len(raw)):
         if leaf_of[i] >= 0 and weights[i] > 0:
             tops[leaf_of[i], y[i]] = max(tops[leaf_of[i], y[i]], (1.0 - 2.0 * y[i]) * raw[i])

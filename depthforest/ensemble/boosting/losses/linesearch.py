@@ -1,7 +1,7 @@
-"""Line searches: where the slope of a convex loss of one number is zero, for all leaves of a tree at once.
+"""Line searches: the zeros of the slopes of convex losses of one variable, for all leaves of a tree at once.
 
-Two kinds: slopes that jump, found by sorting the jumps (absolute, quantile, hinge), and slopes that are asked for at
-chosen points, found by guarded Newton steps (logistic, Huber, custom losses).
+Two kinds: slopes with jumps, whose zero is found by sorting the jumps (absolute, quantile, hinge), and slopes evaluated
+at chosen points, with safeguarded Newton steps (logistic, Huber, custom losses).
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from depthforest.base import Bools, Floats, Ints, Longs, kernel
 Slopes = Callable[[Floats, Bools], tuple[Floats, Floats | None]]
 
 MAX_STEPS = 200
-"""Bisection alone ends after some 60; each step at least halves what is left, or is a good Newton step."""
+"""Bisection alone needs about 60 steps; each step at least halves the interval or is a good Newton step."""
 
 ROUNDING = 1e-13
-"""Steps below this share of the bounds' distance are the last ones."""
+"""Steps below this share of the distance between the bounds end the search."""
 
 SAME = 1e-12
-"""Sums of weights that differ by less than this share of their total are taken as equal: they differ by rounding."""
+"""Sums of weights that differ by less than this share of their total count as equal: the difference is rounding."""
 
 
 def leaf_sums(values: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
-    """Return the sum of the values of every leaf, (n_leaves,) float64; rows of leaf -1 are left out."""
+    """Return the sum of the values of every leaf, (n_leaves,) float64; rows with leaf -1 are left out."""
     return np.asarray(np.bincount(leaf_of + 1, weights=values, minlength=n_leaves + 1)[1:], dtype=np.float64)
 
 
 def crossing_intervals(
     points: Floats, weights: Floats, leaf_of: Ints, n_leaves: int, wanted: Floats
 ) -> tuple[Floats, Floats]:
-    """Return between which points the weights below sum to what is wanted, for every leaf.
+    """Return, for every leaf, the interval of points below which the weights sum to the wanted value.
 
-    A loss whose slope begins at -wanted and rises by a row's weight at the row's point is least from `low` to `high`:
-    the two are the same point where the slope jumps over 0 there.
+    A loss whose slope starts at -wanted and rises by a row's weight at the row's point has its minimum from `low` to
+    `high`: both are the same point if the slope jumps over 0 there.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def crossing_intervals(
     Returns
     -------
     low, high : (n_leaves,) float64
-        -inf where nothing is wanted; inf where all of the weight is.
+        -inf if nothing is wanted; inf if all of the weight is.
     """
     low, high = np.full(n_leaves, -np.inf), np.full(n_leaves, np.inf)
     rounding = SAME * leaf_sums(weights, leaf_of, n_leaves)
@@ -59,21 +59,21 @@ def crossing_intervals(
 
 
 def leaf_ranges(values: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> tuple[Floats, Floats]:
-    """Return the least and the largest value of every leaf's rows that weigh; inf and -inf where there are none."""
+    """Return the least and the largest value of every leaf's rows with weight; inf and -inf if there are none."""
     low, high = np.full(n_leaves, np.inf), np.full(n_leaves, -np.inf)
     _find_ranges(values, weights, leaf_of, low, high)
     return low, high
 
 
 def weighted_quantile(values: Floats, weights: Floats, q: float) -> float:
-    """Return the middle of all numbers with a share q of the weight below them; 0 without weight."""
+    """Return the midpoint of all numbers with a share q of the weight below them; 0 without weight."""
     leaf_of = np.zeros(len(values), dtype=np.int32)
     low, high = crossing_intervals(values, weights, leaf_of, 1, np.array([q * weights.sum()]))
     return float(middle(low, high)[0])
 
 
 def middle(low: Floats, high: Floats) -> Floats:
-    """Return the middles of intervals; 0 of the unbounded ones, which are those of leaves without weight."""
+    """Return the midpoints of intervals; 0 for unbounded ones, which are those of leaves without weight."""
     is_bounded = np.isfinite(low) & np.isfinite(high)
     return np.where(is_bounded, low, 0.0) / 2 + np.where(is_bounded, high, 0.0) / 2
 
@@ -103,7 +103,7 @@ def _find_crossings(
         leaf = leaf_of[i]
         if leaf < 0 or weights[i] <= 0 or high[leaf] < np.inf:
             continue
-        if reached[leaf] >= wanted[leaf] - rounding[leaf]:  # just enough lie below: the interval ends at this point
+        if reached[leaf] >= wanted[leaf] - rounding[leaf]:  # exactly enough is below: the interval ends here
             high[leaf] = points[i]
             continue
         reached[leaf] += weights[i]
@@ -116,24 +116,24 @@ def _find_crossings(
 def zero_slopes(
     slopes: Slopes, low: Floats, high: Floats, *, reach: float = np.inf, tolerance: float = ROUNDING
 ) -> Floats:
-    """Return where slopes that never fall are zero, or the bound beyond which they are: (n_leaves,) float64.
+    """Return the zeros of nondecreasing slopes, or the bound beyond which they are: (n_leaves,) float64.
 
-    Newton steps from 0 (secant steps where no second derivative is known). A step that leaves the interval known to
-    hold the zero, or is longer than half of the step before, is replaced by the interval's middle.
+    Takes Newton steps from 0 (secant steps if the second derivative is unknown). A step that leaves the interval known
+    to contain the zero, or is longer than half of the previous step, is replaced by bisection.
 
     Parameters
     ----------
     slopes : callable
-        From positions (n_leaves,) and which leaves are still open to the first and second derivatives there,
-        (n_leaves,) each; None for the second where it is not known.
+        Maps positions (n_leaves,) and a mask of the leaves still open to the first and second derivatives there,
+        (n_leaves,) each; None for the second if unknown.
     low, high : (n_leaves,) float64
         Bounds of the answer.
     reach : float
-        The longest first step, doubled at each further one: slopes far beyond the zero, where they may overflow, are
-        not asked for.
+        The longest first step, doubled at each further one, so that slopes far beyond the zero, which may overflow, are
+        not evaluated.
     tolerance : float
-        Of the last Newton step, as a share of high - low. Where these square the error, the root of `ROUNDING` or so is
-        enough.
+        Of the last Newton step, as a share of high - low. If Newton steps square the error, about the root of
+        `ROUNDING` suffices.
     """
     low, high = low.copy(), high.copy()
     distance = high - low
@@ -164,9 +164,9 @@ def zero_slopes(
 
 
 def stepped_back(slopes: Slopes, found: Floats, bound: float) -> Floats:
-    """Return what `zero_slopes` found, but Newton's step from 0 where that ended at the bound; second slopes are known.
+    """Return the result of `zero_slopes`, but a Newton step from 0 where it is at the bound; needs second derivatives.
 
-    A pure leaf of classes has its minimum infinitely far away: going as far as allowed would overfit it.
+    A pure leaf of a class has its minimum infinitely far away, and the largest possible step would overfit it.
     """
     is_far = np.abs(found) >= bound
     if not is_far.any():

@@ -1,4 +1,4 @@
-"""Losses of regression: squared, absolute, Huber's and quantile."""
+"""Losses of regression: squared error, absolute error, Huber and quantile."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from depthforest.ensemble.boosting.losses.linesearch import (
 class SquaredError(Loss):
     """Half of the squared residual, (y - F)^2 / 2.
 
-    The negative gradient is the residual itself. Texts that leave out the half fit trees to -2 (F - y): their trees are
-    the same with doubled leaves, so a learning rate there is twice as large as here; with a line search in the leaves
+    The negative gradient is the residual itself. Texts without the factor 1/2 fit trees to -2 (F - y): their trees are
+    the same with doubled leaves, so the same learning rate has twice the effect there. With a line search in the leaves
     there is no difference.
     """
 
@@ -44,10 +44,10 @@ class SquaredError(Loss):
 
 
 class Quantile(Loss):
-    """The pinball loss, alpha (y - F) where y is above F and (1 - alpha) (F - y) where it is below.
+    """The pinball loss, alpha (y - F) if y is above F and (1 - alpha) (F - y) if it is below.
 
-    Its minimum is the alpha-quantile. Where y = F, the subgradient 0 is taken. Where a whole interval is least (half of
-    the weight below, half above), leaves take its middle, as medians do.
+    Its minimum is the alpha-quantile. At y = F, the subgradient is 0. If the minimum is an interval (half of the weight
+    below, half above), leaves take its midpoint, as for medians.
     """
 
     name = "quantile"
@@ -63,7 +63,7 @@ class Quantile(Loss):
         return self.scale * np.where(residual > 0, self.alpha * residual, (self.alpha - 1.0) * residual)
 
     def derivatives(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:
-        """Fill -alpha where F is below y, 1 - alpha where it is above, else 0."""
+        """Fill -alpha if F is below y, 1 - alpha if it is above, else 0."""
         gradient[:] = self.scale * ((1.0 - self.alpha) * (raw > y) - self.alpha * (raw < y))
         if hessian is not None:
             hessian[:] = 1.0
@@ -85,11 +85,11 @@ class AbsoluteError(Quantile):
 
 
 class Huber(Loss):
-    """Huber's loss: r^2 / 2 of residuals up to delta, delta (|r| - delta / 2) of larger ones.
+    """Huber's loss: r^2 / 2 for residuals up to delta, delta (|r| - delta / 2) for larger ones.
 
-    delta is the alpha-quantile of the absolute residuals, found anew by `prepare` before every round, as in Friedman's
-    paper: what counts as an outlier shrinks with the residuals. So values are comparable only while delta stays. Where
-    more than alpha of the rows are met exactly, the mean absolute residual stands in; 1 where all are.
+    delta is the alpha-quantile of the absolute residuals, computed by `prepare` before every round, as in Friedman's
+    paper, so the threshold for outliers shrinks with the residuals. Values are therefore only comparable with the same
+    delta. If more than alpha of the rows are fitted exactly, delta is the mean absolute residual; 1 if all are.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Huber(Loss):
         self.delta = 1.0
 
     def prepare(self, y: Floats, raw: Floats, weights: Floats) -> None:
-        """Find delta."""
+        """Compute delta."""
         sizes = np.abs(y - raw)
         delta = weighted_quantile(sizes, weights, self.alpha)
         self.delta = float(delta or np.average(sizes, weights=weights) or 1.0)
@@ -115,13 +115,13 @@ class Huber(Loss):
         return np.where(size <= self.delta, 0.5 * size**2, self.delta * (size - 0.5 * self.delta))
 
     def derivatives(self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:
-        """Fill F - y, cut off at delta on both sides."""
+        """Fill F - y, clipped to delta on both sides."""
         np.clip(raw - y, -self.delta, self.delta, out=gradient)
         if hessian is not None:
             hessian[:] = 1.0
 
     def start(self, y: Floats, weights: Floats) -> Floats:
-        """Return the minimum with delta found by the residuals of the median; the delta is kept."""
+        """Return the minimum, with delta computed from the residuals of the median; this delta is kept."""
         self.prepare(y, np.full(len(y), weighted_quantile(y, weights, 0.5)), weights)
         return super().start(y, weights)
 
@@ -144,7 +144,7 @@ class Huber(Loss):
 def _sum_huber(
     residual: Floats, weights: Floats, leaf_of: Ints, delta: float, moved: Floats, is_open: Ints, sums: Floats
 ) -> None:
-    """Add up the first and second derivatives by leaf where every leaf's raw values have moved."""
+    """Sum the first and second derivatives by leaf after the raw values of every leaf have moved."""
     for i in range(len(residual)):
         leaf = leaf_of[i]
         if leaf >= 0 and is_open[leaf]:

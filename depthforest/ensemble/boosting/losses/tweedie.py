@@ -1,11 +1,11 @@
-"""Tweedie's family: counts, durations and amounts, whose mean is the exponential of the raw value.
+"""The Tweedie family: counts, durations and amounts, whose mean is the exponential of the raw value.
 
-The variance of y grows as a power of its mean: 1 is Poisson's, 2 gamma's, between them are sums of a Poisson number of
-gamma amounts, which have zeros beside positive numbers (insurance claims). With power p,
+The variance of y is proportional to a power of its mean: 1 is Poisson, 2 is gamma; between them are sums of a Poisson
+number of gamma amounts, which can be zero as well as positive (insurance claims). With power p,
 
     L(y, F) = -y e^((1-p) F) / (1-p) + e^((2-p) F) / (2-p)
 
-and its limits e^F - y F for p = 1, y e^-F + F for p = 2. They are XGBoost's and LightGBM's.
+and the limits e^F - y F for p = 1, y e^-F + F for p = 2. They equal XGBoost's and LightGBM's.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from depthforest.ensemble.boosting.losses.linesearch import leaf_sums
 POISSON, GAMMA = 1.0, 2.0
 
 MAX_LOG_STEP = 2.0
-"""No leaf of a line search multiplies the mean of its rows by more than e^2, or divides it: rows of zeros alone have
-their minimum at a mean of 0, infinitely far away."""
+"""A leaf of a line search multiplies or divides the mean of its rows by at most e^2: leaves with only zeros have their
+minimum at a mean of 0, infinitely far away."""
 
 NEWTON_STEP = 0.7
-"""Newton's step in the logarithm overshoots where a leaf's mean is a multiple of what is predicted. XGBoost and
-LightGBM bound it by this number for Poisson's loss."""
+"""Newton's step in the logarithm overshoots if a leaf's mean is several times the prediction. XGBoost and LightGBM
+limit it to this number for the Poisson loss."""
 
 
 class Tweedie(Loss):
-    """The loss of a power from 1 to 2.
+    """The loss for a power from 1 to 2.
 
     Parameters
     ----------
     power : float
     name : str
-        "poisson" and "gamma" are names of their own.
+        Name of the loss: "tweedie", or "poisson" and "gamma" for powers 1 and 2.
     """
 
     has_hessian = True
@@ -46,7 +46,7 @@ class Tweedie(Loss):
         self.power, self.name = float(power), name
 
     def check_targets(self, y: Targets) -> None:
-        """Raise UsageError for targets that have no such distribution."""
+        """Raise UsageError for targets outside the range of the distribution."""
         is_bad = y <= 0 if self.power == GAMMA else y < 0
         if is_bad.any():
             least = "above 0" if self.power == GAMMA else "0 or more"
@@ -59,7 +59,7 @@ class Tweedie(Loss):
         return np.exp(np.clip(raw, -EXP_HIGH, EXP_HIGH))
 
     def value(self, y: Floats, raw: Floats) -> Floats:
-        """Return the loss; of a mean, the deviance is twice what lies above its least value."""
+        """Return the loss; the deviance is twice the difference from its minimum."""
         p, bounded = self.power, np.clip(raw, -EXP_HIGH, EXP_HIGH)
         if p == POISSON:
             return np.asarray(np.exp(bounded) - y * bounded)
@@ -80,7 +80,7 @@ class Tweedie(Loss):
         return np.array([np.log(np.average(y, weights=weights))])
 
     def _minima(self, y: Floats, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
-        """Return log(sum w a / sum w b), as far as `MAX_LOG_STEP`."""
+        """Return log(sum w a / sum w b), limited to `MAX_LOG_STEP`."""
         pull, push = self._forces(y, raw)
         wanted, given = leaf_sums(weights * pull, leaf_of, n_leaves), leaf_sums(weights * push, leaf_of, n_leaves)
         with np.errstate(divide="ignore"):

@@ -378,7 +378,7 @@ def test_signs_decide_and_agree_with_probabilities(name):
         np.testing.assert_allclose(loss.probabilities(raw)[:, 1], 1 / (1 + np.exp(-odds * raw)), rtol=1e-14)
         assert loss.probabilities(raw).argmax(axis=1).tolist() == loss.decide(raw).tolist()
     else:
-        with pytest.raises(UsageError, match=f"loss '{name}' gives no probabilities: use decision_function"):
+        with pytest.raises(UsageError, match=f"loss '{name}' has no probabilities: use decision_function"):
             loss.probabilities(raw)
 
 
@@ -425,8 +425,8 @@ def test_losses_are_found_by_name():
         ("l2", {}, "loss must be one of 'squared_error', .* got 'l2'$"),
         ("hinge", {}, "got 'hinge', which is for classification$"),
         ("huber", {"n_classes": 2}, "loss must be one of 'log_loss', .* got 'huber', which is for regression$"),
-        ("logistic", {"n_classes": 3}, "'logistic' separates two classes, y has 3: use 'log_loss'"),
-        ("hinge", {"n_classes": 5}, "'hinge' separates two classes, y has 5: use 'log_loss'"),
+        ("logistic", {"n_classes": 3}, "'logistic' separates two classes, but y has 3: use 'log_loss'"),
+        ("hinge", {"n_classes": 5}, "'hinge' separates two classes, but y has 5: use 'log_loss'"),
         ("log_loss", {"n_classes": 1}, "y must have at least two classes to boost, got 1 class"),
         ("quantile", {"alpha": 1.0}, "alpha must be a number above 0 and below 1 for loss 'quantile', got 1.0"),
         ("huber", {"alpha": "0.9"}, "alpha must be a number above 0 and below 1 for loss 'huber', got '0.9'"),

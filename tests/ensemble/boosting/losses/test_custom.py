@@ -108,7 +108,7 @@ def test_custom_losses_do_what_their_built_in_twins_do(own, twin, n_classes):
     assert found[3] == 0
     if n_classes:
         np.testing.assert_array_equal(custom.decide(raw), built_in.decide(raw))
-        with pytest.raises(UsageError, match="gives no probabilities"):
+        with pytest.raises(UsageError, match="has no probabilities"):
             custom.probabilities(raw)
 
 
@@ -239,7 +239,7 @@ def test_objects_that_are_no_loss_are_refused(own, message):
 
 
 def test_more_than_two_classes_are_refused():
-    with pytest.raises(UsageError, match="Logistic of your own separates two classes, y has 3: use 'log_loss'"):
+    with pytest.raises(UsageError, match="custom loss Logistic separates two classes, but y has 3: use 'log_loss'"):
         loss_of(Logistic(), n_classes=3)
 
 
