@@ -1,9 +1,9 @@
-"""Binning: columns of numbers or categories as small whole numbers, which is all that trees are grown from.
+"""Binning: columns of numbers or categories coded as small whole numbers, from which all trees are grown.
 
-A column's values are coded 0, 1, 2 ... in their order, a missing one by the number of codes. A code stands for the
-values from `low` to `high` that the training rows have. With `max_bins` the codes are quantile bins and fit a byte; a
-column with no more values than that, and every column in exact mode, has a code for each value. Thresholds lie between
-`high` of one code and `low` of a later one, so that trees are walked with raw values and no bins are needed then.
+A column's values are coded 0, 1, 2 ... in ascending order; a missing value gets the number of codes. A code covers the
+training values from `low` to `high`. With `max_bins` the codes are quantile bins and fit a byte; a column with no more
+values than that, and every column in exact mode, has a code for each value. Thresholds lie between `high` of one code
+and `low` of a later one, so that trees are walked with raw values, without bins.
 
 Quantiles are weighted: a row of weight 2 counts as two rows, and one of weight 0 as none.
 """
@@ -33,49 +33,49 @@ from depthforest.ensemble.growth.columns import HIGH, LOW, N_CODES, START
 from depthforest.ensemble.growth.sparse import SparseTable
 
 MAX_BINS = 255
-"""Codes of a column that fit a byte beside the one for a missing value."""
+"""Codes of a column that fit a byte together with the one for a missing value."""
 
 _SAMPLE = 20_000
-"""Rows that quantiles are taken from: about 80 a bin, so that a bin is off by a tenth of its size."""
+"""Rows that quantiles are computed from: about 80 per bin, so that the size of a bin is accurate to a tenth."""
 
 _ROUNDING = 1e-12
-"""Share by which summed fractions may fall short of the end of a bin."""
+"""Tolerance of summed fractions at the end of a bin, as a share."""
 
 _BLOCK = 16
-"""Columns coded together: a cache line of float32 in every row, and their edges fit the first cache (16 x 1 KiB)."""
+"""Columns coded together: a cache line of float32 in every row, whose edges fit the first-level cache (16 x 1 KiB)."""
 
 _ROWS = 512
-"""Rows coded together: a block of columns, turned, fits the first cache beside its edges."""
+"""Rows coded together: a transposed block of columns fits the first-level cache together with its edges."""
 
 _EDGES = 256
-"""Edges a column, padded with infinity: a power of two, for a search without branches."""
+"""Edges per column, padded with infinity: a power of two, for a search without branches."""
 
 
 _RANK_CELLS = 32_768
-"""Cells sorted together, where so few rows are: their keys of 8 bytes fit a second cache."""
+"""Cells sorted together when rows are few: their 8-byte keys fit a second-level cache."""
 
 _MISSING_KEY = 2**32 - 1
 """First half of the key of a missing value, above all others."""
 
 _SIGN_BIT, _INFINITY = 0x80000000, 0x7F800000
-"""Bits of float32. As first half of a key the sign's stands for 0."""
+"""Bits of float32. In the first half of a key, that of the sign represents 0."""
 
 
 class Binned(NamedTuple):
-    """Coded columns; what the growing kernels read.
+    """Coded columns, as the growing kernels read them.
 
     Attributes
     ----------
     codes : (n_features, n_rows) uint8
-        Empty (0, 0) where a column needs more codes than a byte holds.
+        Empty (0, 0) if a column needs more codes than a byte holds.
     by_row : (n_rows, n_features) uint8
-        The same, for nodes of few rows.
+        The same, for nodes with few rows.
     wide : (n_features, n_rows) int32
-        Empty (0, 0) where bytes hold all codes.
+        Empty (0, 0) if bytes hold all codes.
     columns : (n_features, 3) int64
-        Where a column's codes begin in `ranges`, how many it has (the code of a missing value), and 1 for categories.
+        Start of a column's codes in `ranges`, their number (the code of a missing value), and 1 for categories.
     ranges : (2, n) float32
-        Smallest and largest value of a code. Of a category: its number.
+        Smallest and largest value of a code; for a category, its number.
     """
 
     codes: Bytes
@@ -91,12 +91,12 @@ class Binned(NamedTuple):
 
     @property
     def n_codes(self) -> int:
-        """Most codes of any column."""
+        """Largest number of codes of any column."""
         return int(self.columns[:, N_CODES].max(initial=0))
 
 
 def check_max_bins(max_bins: Any) -> int | None:
-    """Return the number of bins if it is one, None for exact splits."""
+    """Return the number of bins after checking it; None for exact splits."""
     if max_bins is None:
         return None
     if not is_whole(max_bins) or not 2 <= max_bins <= MAX_BINS:
@@ -121,11 +121,12 @@ def bin_columns(
     x : (n_rows, n_features) float32, C-contiguous, or SparseTable
         Finite or NaN (missing). Categories are whole numbers from 0 to 254; a sparse table has none.
     max_bins : int or None
-        Quantile bins of a column with more values than that; None for a code for each value.
+        Largest number of values per column without binning, and number of quantile bins beyond; None for a code for
+        each value.
     categorical : (n_features,) bool, optional
         Columns of categories.
     weights : (n_rows,) float64, optional
-        Of rows, 0 or more and not all 0. What rows of weight 0 hold changes nothing; their codes mean nothing.
+        Weights of rows, 0 or more and not all 0. Rows of weight 0 have no effect; their codes are meaningless.
     threads : int
     """
     is_categorical = np.zeros(x.shape[1], dtype=bool) if categorical is None else categorical
@@ -137,7 +138,7 @@ def bin_columns(
 
 
 def _among(binned: Binned, used: Longs, n_rows: int) -> Binned:
-    """Return the codes of some rows in their places among all rows."""
+    """Return the codes of some rows at their places among all rows."""
     n_features = len(binned.columns)
     is_wide = len(binned.wide) > 0
     codes = np.zeros((0, 0) if is_wide else (n_features, n_rows), dtype=np.uint8)
@@ -151,21 +152,21 @@ def _among(binned: Binned, used: Longs, n_rows: int) -> Binned:
 
 
 def _block_of(x: Singles | SparseTable, block: range) -> tuple[Singles, int]:
-    """Return a dense table that has some columns side by side, and where they begin in it."""
+    """Return a dense table that contains a block of adjacent columns, and the index of the first in it."""
     return (x.columns(block), 0) if isinstance(x, SparseTable) else (x, block.start)
 
 
 class _Edges(NamedTuple):
-    """The largest value of every code but the last, of a block of columns.
+    """The largest value of every code but the last, for a block of columns.
 
     Attributes
     ----------
     table : (n_columns, 256) float32
         Ascending, padded with infinity.
     counts : (n_columns,) int64
-        How many there are.
+        Number of edges of each column.
     long : dict
-        Those of columns that the table cannot hold.
+        Edges of columns that have too many for the table.
     """
 
     table: Singles
@@ -173,7 +174,7 @@ class _Edges(NamedTuple):
     long: dict[int, Singles]
 
     def put(self, k: int, edges: Singles) -> None:
-        """Set those of a column."""
+        """Set the edges of a column."""
         self.counts[k] = len(edges)
         self.table[k] = np.inf
         if len(edges) < _EDGES:
@@ -182,14 +183,14 @@ class _Edges(NamedTuple):
             self.long[k] = edges
 
     def of(self, k: int) -> Singles:
-        """Return those of a column."""
+        """Return the edges of a column."""
         return self.long[k] if k in self.long else self.table[k, : self.counts[k]]
 
 
 def _bin(
     x: Singles | SparseTable, max_bins: int | None, is_categorical: Bools, weights: Floats | None, threads: int
 ) -> Binned:
-    """Code the columns of a table whose rows all have weight."""
+    """Code the columns of a table in which all rows have weight."""
     n_rows, n_features = x.shape
     rows, own = (slice(None), None) if max_bins is None else _sampled(n_rows, weights)
     is_part = not isinstance(rows, slice)
@@ -243,10 +244,10 @@ def _bin(
 
 
 def _rank(x: Singles | SparseTable, max_bins: int, threads: int) -> Binned:
-    """Code the columns of a table of numbers whose rows all count alike, and are few enough to be sorted.
+    """Code the columns of a numeric table with equally weighted rows, few enough to be sorted.
 
-    Sorted, the rows of a code stand together: nothing is searched. A table of few rows may have very many columns, most
-    of which no node looks at.
+    After sorting, the rows of a code are adjacent, so nothing is searched. A table of few rows may have very many
+    columns, most of which no node considers.
     """
     n_rows, n_features = x.shape
     codes = np.empty((n_features, n_rows), dtype=np.uint8)
@@ -255,7 +256,7 @@ def _rank(x: Singles | SparseTable, max_bins: int, threads: int) -> Binned:
     blocks = [range(first, min(first + size, n_features)) for first in range(0, n_features, size)]
 
     most = min(n_rows, max_bins)
-    ranges = np.empty((2, n_features * most), dtype=np.float32)  # what is not written takes no memory
+    ranges = np.empty((2, n_features * most), dtype=np.float32)  # unwritten parts take no memory
     n_codes = np.empty(n_features, dtype=np.int64)
 
     def code(block: range) -> slice:
@@ -277,10 +278,10 @@ def _rank(x: Singles | SparseTable, max_bins: int, threads: int) -> Binned:
 
 
 def _sampled(n_rows: int, weights: Floats | None) -> tuple[Any, Floats | None]:
-    """Return the rows that quantiles are taken from, and what each of them weighs (None: all alike).
+    """Return the rows that quantiles are computed from, and the weight of each (None: all equal).
 
-    Large tables are sampled at places along the sum of their weights, one from each of equal stretches: rows of whole
-    weights give the same sample as rows that are repeated so often.
+    Large tables are sampled at positions along the cumulative weight, one from each of equal intervals: rows with
+    whole-number weights give the same sample as rows repeated that often.
     """
     if weights is None:
         weights = np.ones(n_rows)
@@ -302,7 +303,7 @@ def _edges(
 ) -> Singles:
     """Return the largest value of every code but the last, ascending.
 
-    `sample` is sorted, NaN at its end; `own` are the weights of its rows, and `is_part` says that there are others.
+    `sample` is sorted, with NaN last; `own` are the weights of its rows, and `is_part` says that there are other rows.
     """
     sample = sample[: np.searchsorted(sample, np.nan)]
     values = _distinct(sample)
@@ -314,12 +315,12 @@ def _edges(
             reached = np.cumsum(own[: len(sample)])
             ends = np.searchsorted(reached, np.arange(1, max_bins) * (reached[-1] / max_bins) * (1 - _ROUNDING))
         edges = sample[ends]
-        edges[edges == values[-1]] = values[-2]  # nothing lies above the largest value: it has the last bin
+        edges[edges == values[-1]] = values[-2]  # nothing is above the largest value, which has the last bin
         return _distinct(edges)
     if max_bins is not None and is_part:
         every = np.sort(column)
         every = _distinct(every[: np.searchsorted(every, np.nan)])
-        if len(every) > max_bins:  # values that the sample had not: the last bins take them
+        if len(every) > max_bins:  # values missing from the sample go to the last bins
             return _distinct(every[np.arange(1, max_bins) * len(every) // max_bins - 1])
         values = every
     return values[:-1]
@@ -351,10 +352,10 @@ def _check_categories(x: Any, is_categorical: Bools) -> None:
 
 @kernel
 def _few_edges(sample: Singles, max_bins: int, edges: Singles, counts: Longs) -> None:
-    """Fill in the edges of columns of up to `max_bins` values, and how many; leave the counts of others at -1.
+    """Fill in the edges of columns with up to `max_bins` values, and their number; leave the counts of others at -1.
 
-    `sample` (n_columns, n) is sorted, NaN at its end: `_edges` of wide tables, most of whose columns no node looks at.
-    `edges` hold infinity; those of columns whose count is -1 mean nothing then.
+    `sample` (n_columns, n) is sorted, with NaN last. This is `_edges` for wide tables, most of whose columns no node
+    considers. `edges` initially hold infinity; those of columns with count -1 are meaningless.
     """
     for k in range(sample.shape[0]):
         n_values = 0
@@ -375,10 +376,10 @@ def _few_edges(sample: Singles, max_bins: int, edges: Singles, counts: Longs) ->
 
 @kernel
 def _fill_keys(x: Singles, at: int, keys: Counters) -> None:
-    """Fill in keys (n_columns, n_rows) that sort as the cells do, rows of equal cells as they stand, missing ones last.
+    """Fill in keys (n_columns, n_rows) that sort like the cells: equal cells by row, missing ones last.
 
-    The first 32 bits are those of the float32, turned so that whole numbers sort as it does, the same for both zeros;
-    the others are the number of the row.
+    The first 32 bits are those of the float32, transformed so that they sort as whole numbers, the same for both zeros;
+    the others are the index of the row.
     """
     n_columns, n_rows = keys.shape
     line = np.empty(n_columns, dtype=np.uint32)
@@ -394,11 +395,11 @@ def _fill_keys(x: Singles, at: int, keys: Counters) -> None:
 
 @kernel
 def _fill_edges(keys: Counters, n: int, max_bins: int, edges: Longs) -> Any:
-    """Fill in the largest value of every code but the last, and return how many there are.
+    """Fill in the largest value of every code but the last, and return the number of these edges.
 
-    `keys` (n_rows,) are those of a column, n of them of known values, more than `max_bins` of which are distinct. The
-    value at the end of each of `max_bins` equal shares is an edge; equal ones merge. Nothing lies above the largest
-    value: it has the last code.
+    `keys` (n_rows,) belong to one column; n of them are known values, more than `max_bins` of them distinct. The value
+    at the end of each of `max_bins` equal shares is an edge; equal ones merge. Nothing is above the largest value,
+    which has the last code.
     """
     largest = np.int64(keys[n - 1] >> np.uint64(32))
     at = n - 1
@@ -429,10 +430,10 @@ def _rank_columns(
     codes: Bytes,
     by_row: Bytes,
 ) -> Any:
-    """Code columns `first` on, which begin at `at` in x, by their sorted keys.
+    """Code columns `first` and following, which start at `at` in x, by their sorted keys.
 
-    `ranges` gets the smallest and largest value of each code from `begin` on, column after column: of both zeros the
-    one that comes first. Returns where they end. Like x it holds the bits of float32.
+    `ranges` gets the smallest and largest value of each code from `begin` on, column after column; of both zeros, the
+    one that comes first. Returns the end of these ranges. Like x, it holds the bits of float32.
     """
     n_columns, n_rows = keys.shape
     edges = np.empty(max_bins, dtype=np.int64)
@@ -477,7 +478,7 @@ def _rank_columns(
 
 @kernel
 def _search(edges: Singles, value: float) -> np.uint32:
-    """Return how many of 256 ascending edges are below a value: sums, because branches would be mispredicted."""
+    """Return how many of 256 ascending edges are below a value; uses sums, because branches would be mispredicted."""
     n = np.uint32(128) * np.uint32(edges[127] < value)
     n += np.uint32(64) * np.uint32(edges[n + np.uint32(63)] < value)
     n += np.uint32(32) * np.uint32(edges[n + np.uint32(31)] < value)
@@ -499,7 +500,7 @@ def _code_columns(
     codes: Bytes,
     by_row: Bytes,
 ) -> None:
-    """Code columns `first` on, which begin at `at` in x, as many as `table` has rows: by the number of edges below."""
+    """Code columns `first` and following, which start at `at` in x, one per row of `table`: count the edges below."""
     n_columns = table.shape[0]
     block = np.empty((n_columns, _ROWS), dtype=np.float32)
     for start in range(0, x.shape[0], _ROWS):
@@ -535,7 +536,7 @@ def _find_ranges(
     codes: Ints,
     ranges: Singles,
 ) -> None:
-    """Find the smallest and largest value of every code of a column; its codes begin at `start` in `ranges`."""
+    """Find the smallest and largest value of every code of a column, whose codes start at `start` in `ranges`."""
     for r in range(x.shape[0]):
         place = start + codes[r]
         if codes[r] < n_codes:
