@@ -119,13 +119,14 @@ def main() -> None:
         trees=1, depth=asked.depth, candidates=asked.candidates, pixels_per_frame=asked.pixels, frames_per_tree=1.0
     )
     small = TrainConfig(trees=1, depth=3, candidates=20, pixels_per_frame=20)
-    n_evaluations = asked.frames * asked.pixels * asked.candidates * asked.depth
     n_cores = os.cpu_count() or 1
     by_threads: dict[int, Grown] = {}
     with tempfile.TemporaryDirectory() as folder:
         made = Generator(Config(camera="kinect_v1@320x240", n_bodies=50), 5, n=asked.frames)
         path = Path(folder) / "frames.zarr" if asked.data is None else asked.data
         source = produce(made, path, asked.frames, kind="zarr")
+        n_frames = len(source)  # of a store that is there, all
+        n_evaluations = n_frames * asked.pixels * asked.candidates * asked.depth
         for n in map(int, asked.workers.split(",")):
             n_threads = min(n, n_cores)
             with (
@@ -146,9 +147,9 @@ def main() -> None:
             if {one.digest for one in runs} != {here.digest}:
                 raise SystemExit("the forests differ")
             rate = n_evaluations / here.level_seconds / n_threads
-            frame_seconds = (here.seconds - here.level_seconds) * n_threads / asked.frames
+            frame_seconds = (here.seconds - here.level_seconds) * n_threads / n_frames
             setting = Setting(
-                asked.frames, asked.pixels, asked.candidates, asked.depth, n, n_cores, memory, rate,
+                n_frames, asked.pixels, asked.candidates, asked.depth, n, n_cores, memory, rate,
                 task_seconds=its_task_seconds, frame_seconds=frame_seconds,
             )  # fmt: skip
             model = list(costs(setting))

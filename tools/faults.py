@@ -18,6 +18,7 @@ its output. Its temporary files must be gone when it has ended, or after its nex
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -349,9 +350,15 @@ def kill_once(place: Place, rng: random.Random) -> str:
     """Kill the command at a random point and run it again; return what is wrong."""
     place.clear()
     with place.begin() as child:
-        time.sleep(rng.uniform(0.3, 1.05) * place.seconds)
+        _wait(child, rng.uniform(0.3, 1.05) * place.seconds)
         child.kill()
     return go_on(place)
+
+
+def _wait(child: subprocess.Popen[str], seconds: float) -> None:
+    """Wait, but not for one that has ended."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(seconds)
 
 
 def go_on(place: Place) -> str:
@@ -436,7 +443,7 @@ def terminated(place: Place) -> str:
     """Send SIGTERM in the middle, then run it again."""
     place.clear()
     with place.begin() as child:
-        time.sleep(0.7 * place.seconds)
+        _wait(child, 0.7 * place.seconds)
         child.terminate()
         done = place.end(child)
     if child.returncode not in (0, 130, 143, -signal.SIGTERM) or "Traceback" in done.stderr:
