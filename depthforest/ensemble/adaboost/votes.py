@@ -184,7 +184,7 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if self._error_bound is None:
-            raise AttributeError(f"the bound on the training error is for two classes, y has {self.n_classes_}")
+            raise AttributeError(f"the bound on the training error is for two classes, but y has {self.n_classes_}")
         return self._error_bound
 
     @property

@@ -260,5 +260,5 @@ def _check_prefit(name: str, estimator: Any) -> None:
         check_is_fitted(estimator)
     except NotFittedError as error:
         raise NotFittedMemberError(
-            f"cv='prefit' takes fitted members, {name!r} is not fitted; fit it, or choose another cv"
+            f"cv='prefit' takes fitted members, but {name!r} is not fitted; fit it, or choose another cv"
         ) from error

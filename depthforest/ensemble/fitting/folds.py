@@ -120,7 +120,7 @@ def _check_partition(folds: Sequence[Fold], n: int) -> None:
     wrong = np.flatnonzero(times != 1)
     if len(wrong):
         raise UsageError(
-            f"cv must hold out every row once, row {wrong[0]} is held out {times[wrong[0]]} times;"
+            f"cv must hold out every row once, but row {wrong[0]} is held out {times[wrong[0]]} times;"
             " use folds that split the rows, such as KFold or GroupKFold"
         )
 

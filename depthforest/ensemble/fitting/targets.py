@@ -73,7 +73,7 @@ def codes_of(labels: Labels, classes: Labels, *, what: str) -> Codes:
     except TypeError:  # comparing numbers with strings
         codes, strange = np.zeros(len(labels), np.int64), np.arange(len(labels))
     if len(strange):
-        raise UsageError(f"{what} {plain(labels[strange[0]])!r}, which is none of the classes {_listed(classes)}")
+        raise UsageError(f"{what} {plain(labels[strange[0]])!r}, which is not one of the classes {_listed(classes)}")
     return codes.astype(np.int64)
 
 
@@ -100,8 +100,8 @@ def shared_classes(names: Sequence[str], members: Sequence[Any]) -> Labels:
     for name, classes in zip(names, known, strict=True):
         if not np.array_equal(classes, known[0]):
             raise UsageError(
-                f"members must know the same classes, {names[0]!r} knows {_listed(known[0])}, {name!r} knows"
-                f" {_listed(classes)}; fit them on the same labels"
+                f"members must know the same classes, but {names[0]!r} knows {_listed(known[0])} and {name!r}"
+                f" knows {_listed(classes)}; fit them on the same labels"
             )
     return known[0]
 

@@ -423,7 +423,7 @@ def _rank_columns(
     at: int,
     first: int,
     max_bins: int,
-    begin: int,
+    begin: Any,
     keys: Counters,
     n_codes: Longs,
     ranges: Words,

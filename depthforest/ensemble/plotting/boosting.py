@@ -231,7 +231,7 @@ def _history(estimator: Any) -> Floats:
     found = getattr(estimator, "weight_history_", None)
     if found is None:
         raise UsageError(
-            f"the weights of the rows are missing, {type(estimator).__name__} has no weight_history_: fit it with "
+            f"row weights are missing because {type(estimator).__name__} has no weight_history_: fit it with "
             "weight_history=True"
         )
     return np.asarray(found, dtype=np.float64)

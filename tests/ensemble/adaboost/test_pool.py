@@ -182,7 +182,7 @@ def test_the_report_reads_the_members_of_the_rounds(moons):
         (
             trees(1),
             {"cv": "prefit"},
-            "cv='prefit' takes fitted members, 'depth1' is not fitted; fit it, or choose another cv",
+            "cv='prefit' takes fitted members, but 'depth1' is not fitted; fit it, or choose another cv",
         ),
     ],
 )
@@ -197,7 +197,7 @@ def test_one_class_and_a_stranger_are_refused(moons):
     with pytest.raises(UsageError, match=r"needs at least two classes in y, got one class, 'up'$"):
         AdaBoostPoolClassifier(trees(1)).fit([[0.0], [1.0]], ["up", "up"])
     fitted = [(name, tree.fit(X, y)) for name, tree in trees(1, 2)]
-    with pytest.raises(UsageError, match="'left', which is none of the classes"):
+    with pytest.raises(UsageError, match="'left', which is not one of the classes"):
         AdaBoostPoolClassifier(fitted, cv="prefit").fit(X[:2], ["up", "left"])
 
 

@@ -28,7 +28,7 @@ def test_shapes_are_scikit_learns():
     np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
     assert [p.shape for p in model.staged_predict_proba(X)] == [(150, 3)] * 4
     assert list(model.staged_predict(X))[-1].tolist() == model.predict(X).tolist()
-    with pytest.raises(AttributeError, match="for two classes, y has 3"):
+    with pytest.raises(AttributeError, match="for two classes, but y has 3"):
         _ = model.error_bound_
     with pytest.raises(AttributeError, match="a member has no feature_importances_: GaussianNB"):
         _ = AdaBoostClassifier(GaussianNB(), n_estimators=2).fit(X, y).feature_importances_

@@ -148,7 +148,7 @@ def test_members_of_other_libraries(line):
         ({"weights": [0, 0, 0]}, "weights must add up to more than 0"),
         ({"weights": "best"}, "weights must be None, numbers, 'validation' or 'fitted', got 'best'"),
         ({"weights": "fitted", "cv": 91}, "cv=91 folds need at least as many rows, got n_samples=90"),
-        ({"cv": "prefit"}, "cv='prefit' takes fitted members, 'tree0' is not fitted; fit it, or choose another cv"),
+        ({"cv": "prefit"}, "cv='prefit' takes fitted members, but 'tree0' is not fitted; fit it, or choose another cv"),
     ],
 )
 def test_options_that_cannot_be(line, options, message):

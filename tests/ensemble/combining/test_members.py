@@ -150,7 +150,7 @@ def test_a_member_without_sample_weights_is_named(blobs):
 def test_pre_fitted_members_must_know_the_same_classes(kind):
     members = [("one", Voter([0], ["a", "b"])), ("two", Voter([0], ["a", "b", "c"]))]
     message = (
-        r"members must know the same classes, 'one' knows \['a', 'b'\] \(2\), 'two' knows \['a', 'b', 'c'\] \(3\);"
+        r"members must know the same classes, but 'one' knows \['a', 'b'\] \(2\) and 'two' knows \['a', 'b', 'c'\] \(3\)"
         " fit them on the same labels"
     )
     with pytest.raises(UsageError, match=message):
@@ -160,13 +160,13 @@ def test_pre_fitted_members_must_know_the_same_classes(kind):
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 @pytest.mark.parametrize("label", ["z", 3])
 def test_labels_that_pre_fitted_members_do_not_know(kind, label):
-    with pytest.raises(UsageError, match=f"y holds {label!r}, which is none of the classes"):
+    with pytest.raises(UsageError, match=f"y holds {label!r}, which is not one of the classes"):
         kind([("one", Voter(["a", "b"], ["a", "b"]))], cv="prefit").fit(row_numbers(2), [label, label])
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_pre_fitted_members_must_be_fitted(kind, blobs):
-    with pytest.raises(UsageError, match="cv='prefit' takes fitted members, 'a' is not fitted"):
+    with pytest.raises(UsageError, match="cv='prefit' takes fitted members, but 'a' is not fitted"):
         kind(_members(kind), cv="prefit").fit(*blobs)
 
 

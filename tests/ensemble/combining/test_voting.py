@@ -321,7 +321,7 @@ def test_options_that_cannot_be(blobs, options, message):
 def test_a_member_that_votes_for_no_class_is_named():
     members = [("inner", Voter(["a", "?"], ["a", "b"])), ("other", Voter(["a", "b"], ["a", "b"]))]
     model = VotingClassifier(members, cv="prefit").fit(row_numbers(2), ["a", "b"])
-    with pytest.raises(UsageError, match="member 'inner' voted for '\\?', which is none of the classes"):
+    with pytest.raises(UsageError, match="member 'inner' voted for '\\?', which is not one of the classes"):
         model.predict(row_numbers(2))
 
 

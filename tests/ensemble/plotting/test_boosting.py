@@ -178,7 +178,7 @@ def test_without_a_history_points_are_equal() -> None:
         ),
         (
             lambda _: plot_boosting_weights(GaussianNB()),
-            "the weights of the rows are missing, GaussianNB has no weight_history_: fit it with weight_history=True",
+            "row weights are missing because GaussianNB has no weight_history_: fit it with weight_history=True",
         ),
         (
             lambda _: plot_boosting_rounds(GaussianNB(), X, Y),
