@@ -150,8 +150,8 @@ def test_a_member_without_sample_weights_is_named(blobs):
 def test_pre_fitted_members_must_know_the_same_classes(kind):
     members = [("one", Voter([0], ["a", "b"])), ("two", Voter([0], ["a", "b", "c"]))]
     message = (
-        r"members must know the same classes, but 'one' knows \['a', 'b'\] \(2\) and 'two' knows \['a', 'b', 'c'\] \(3\)"
-        " fit them on the same labels"
+        r"members must know the same classes, but 'one' knows \['a', 'b'\] \(2\)"
+        r" and 'two' knows \['a', 'b', 'c'\] \(3\); fit them on the same labels"
     )
     with pytest.raises(UsageError, match=message):
         kind(members, cv="prefit").fit(row_numbers(1), ["a"])
