@@ -228,7 +228,7 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
     for work in (run(without_top(kept)), run(breadth_first(kept)), run_compact):
         found[:] = 0
         work()
-        assert np.mean(found != expected) < 1e-2, "a layout must lead to the same leaves, but for rounded offsets"
+        assert np.mean(found != expected) < 1e-2, "a layout must lead to the same leaves, except for rounded offsets"
     seconds = best(*works.values(), clock=time.thread_time)  # of this thread, because other programs disturb
     return {name: 1e9 * each / n_pixels for name, each in zip(works, seconds, strict=True)}
 

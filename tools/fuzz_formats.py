@@ -447,7 +447,7 @@ def _read_model(folder: Path) -> str | None:
 
     outcome = try_file(only_entry(folder))
     if outcome == REFUSED:
-        raise DepthForestError("refused")  # its message was looked at
+        raise DepthForestError("refused")  # its message was checked
     return None if outcome == LOADED else outcome
 
 

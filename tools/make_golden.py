@@ -111,7 +111,7 @@ MAKERS = {"forest": write_forest, "faced": write_faced, "ensemble": write_ensemb
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write all of it, or some."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=MAKERS, help="what to make anew; omitted: all")
+    parser.add_argument("--only", nargs="+", choices=MAKERS, help="files to make again. Default: all")
     names = parser.parse_args(arguments).only
     FOLDER.mkdir(exist_ok=True)
     for name in MAKERS if names is None else names:

@@ -59,7 +59,7 @@ def _random_context(rng: Rng, part_set: df.PartSet) -> ContextTrees:
 def random_forest(
     rng: Rng, n_trees: int, depth: int, part_set: df.PartSet, n_facings: int = 1, **options: Any
 ) -> df.Forest:
-    """Return a forest whose trees go on with a chance of 4 in 5 down to a depth."""
+    """Return a forest whose nodes split with a probability of 4 in 5, down to a depth."""
     children: list[tuple[int, int]] = []
     n_leaves = 0
 

@@ -2,7 +2,7 @@
 
     python tools/peer_tests.py                   # all; fails where the table of expected failures is not met
     python tools/peer_tests.py test_tree.py      # some files, or pytest's ids: test_tree.py::test_pickle
-    python tools/peer_tests.py --update          # write the table anew; new failures get the reason "?"
+    python tools/peer_tests.py --update          # write the table again; new failures get the reason "?"
 
 The tests are those of the installed scikit-learn. They are copied to a folder that is deleted at the end, with one
 change: names that they import from `sklearn.ensemble` and `sklearn.tree` are ours if we have them. Functions that we
@@ -185,7 +185,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", nargs="*", help="files or ids; all by default")
     parser.add_argument("-n", "--processes", type=int, default=1)
-    parser.add_argument("--update", action="store_true", help="write the table of expected failures anew")
+    parser.add_argument("--update", action="store_true", help="write the table of expected failures again")
     options = parser.parse_args(arguments)
     found = run(options.tests, options.processes)
     version, expected = read_table() if TABLE.exists() else (sklearn.__version__, {})

@@ -259,7 +259,7 @@ def _read_remote(path: RemotePath) -> bytes:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        # looked at before it is opened, because opening a pipe waits for a writer
+        # check before opening, because opening a pipe waits for a writer
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise ModelError(f"{path}: is a folder, expected a model file")

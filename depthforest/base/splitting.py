@@ -284,7 +284,7 @@ class Sides:
 
     @classmethod
     def of(cls, totals: Counts, weights: Counts, criterion: str) -> Sides:
-        """Return the sides of a node with so many pixels of each class."""
+        """Return the sides of a node with `totals` pixels of each class."""
         is_gini = criteria.is_gini(criterion)
         n = int(totals.sum()) + len(totals)
         sides = cls(np.empty(len(totals) + 1, np.int64), np.empty(n, np.int64), np.empty(n if is_gini else 0, np.int64))

@@ -186,7 +186,7 @@ def compare(
     is_open = seconds is None and megabytes is None and rounds is None
     budget = Budget(SECONDS if is_open else seconds, megabytes, rounds)
     settings = CompareSettings(**{name: value for name, value in numbers.items() if value is not None})
-    with status("reading what was asked for ..."):
+    with status("reading settings and data ..."):
         from depthforest.compare import prepare_comparison
 
         names = None if only is None else [name.strip() for name in only.split(",")]

@@ -282,7 +282,7 @@ def frame_of(name: str, marks: Mapping[str, FrameMarks], frames: Mapping[str, Fr
 
 
 def split_people(frame: Frame, marks: FrameMarks) -> npt.NDArray[np.uint8]:
-    """Return the person of each reading, (rows, cols): the number from 1 of whoever has the nearest mark in space."""
+    """Return the person of each reading, (rows, cols): numbered from 1; the one with the nearest mark."""
     is_read = frame.depth_mm > 0
     people = is_read.astype(np.uint8)
     if len(marks.people) < 2:

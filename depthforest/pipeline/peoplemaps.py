@@ -38,7 +38,7 @@ class PeopleMaps:
         if options.n_people is not None:
             check_count(options.n_people)
             if is_given:
-                raise UsageError(Parameter("n_people"), " is for people who are looked for; leave it out, or the mask")
+                raise UsageError(Parameter("n_people"), " limits detected people; leave it out, or the mask")
         self._masks = GivenMasks(options.mask, frames.options, frames.sources) if options.mask is not None else None
         self._is_all = options.is_background_removed
         self._n_people = options.n_people

@@ -145,7 +145,7 @@ class Checkpoint(ClaimedFolder):
         return sorted(keys, key=lambda pair: (pair[0], pair[1] in _DIGESTS, pair[1]))
 
     def _refuse(self, change: Change) -> None:
-        advice = "go on with what it was begun with, or name another folder"
+        advice = "continue with the same options and data, or name another folder"
         group, key = change.key
         if key in _DIGESTS:
             raise CheckpointError(f"{self.path}: was begun with other data: now there are {_DIGESTS[key]}; {advice}")

@@ -73,7 +73,7 @@ def pixel_table(
         0 draws parts as often as they occur, 1 draws all parts equally often.
     """
     if n < len(frames) or not len(frames):
-        raise UsageError(f"at least one pixel a frame is needed: {n} pixels of {len(frames)} frames were asked for")
+        raise UsageError(f"at least one pixel per frame is needed; got {n} pixels for {len(frames)} frames")
     x, labels, of = [], [], []
     for index, frame in enumerate(frames):
         pixels = table_pixels(frame, index, len(frames), n, seed=seed, balance=balance)

@@ -119,7 +119,7 @@ def test_one_bad_frame_is_named_and_the_rest_is_labeled(frames, out):
         (["f0.png", "-o", "out", "--threads", "0"], 2, "threads must be a whole number from 1"),
         (["f0.png", "-o", "out", "--mask", "none"], 2, "none: there is no such mask"),
         (["f0.png", "-o", "out", "--mask", ".", "--background-removed"], 2, "--mask says who the people are"),
-        (["f0.png", "-o", "out", "--mask", ".", "--people", "2"], 2, "--people is for people who are looked for"),
+        (["f0.png", "-o", "out", "--mask", ".", "--people", "2"], 2, "--people limits detected people"),
         (["f0.png", "-o", "out", "--people", "0"], 2, "Invalid value for '--people'"),
         (["f0.png", "-o", "out", "--background", "none"], 1, "none: cannot be read"),
         (["f0.png", "-o", "out", "--stdout"], 2, "leave out -o and --write"),

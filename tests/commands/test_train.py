@@ -209,7 +209,7 @@ def test_a_checkpoint_that_does_not_fit(tmp_path, frames):
     )
     code, line = told(tmp_path, *again, "--resume", "--seed", 3)
     assert code == 1
-    assert line.startswith("run: was begun with config seed = 0, now it is 3; go on with what it was begun with")
+    assert line.startswith("run: was begun with config seed = 0, now it is 3; continue with the same options")
     df.write_dataset(tmp_path / "other", frames[::-1])
     code, line = told(tmp_path, "--data", "other", "--checkpoint", "run", "--resume")
     assert code == 1

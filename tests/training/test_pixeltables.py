@@ -108,9 +108,9 @@ def test_probes_lie_in_a_disc():
 def test_what_gives_no_table():
     rng = np.random.default_rng(8)
     frames = [random_frame(rng, empty=True) for _ in range(2)]
-    with pytest.raises(UsageError, match="at least one pixel a frame is needed: 1 pixels of 2 frames were asked for"):
+    with pytest.raises(UsageError, match="at least one pixel per frame is needed; got 1 pixels for 2 frames"):
         pixel_table(frames, 1, draw_probes(2))
-    with pytest.raises(UsageError, match="at least one pixel a frame"):
+    with pytest.raises(UsageError, match="at least one pixel per frame"):
         pixel_table([], 5, draw_probes(2))
     with pytest.raises(DatasetError, match="no frame has a labeled pixel"):
         pixel_table(frames, 5, draw_probes(2))

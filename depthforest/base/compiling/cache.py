@@ -207,6 +207,6 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
             self._forget()
 
     def _forget(self) -> None:
-        """Remove the list of versions, so that all are compiled and kept anew."""
+        """Remove the list of versions, so that all are compiled and saved again."""
         with contextlib.suppress(OSError):
             Path(self._cache_file._index_path).unlink()

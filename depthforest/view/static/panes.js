@@ -154,10 +154,10 @@ function watchPicture(pane, onPixel) {
   for (const kind of ["pointermove", "pointerdown"]) {
     pane.addEventListener(kind, (event) => app.frame && showTip(name, pixelAt(pane, event), event));
   }
-  // clicks are told in whole pixels, which can be a row off: where the pointer went down is not
+  // click events have whole pixels, which can be a row off; the pointer-down position is exact
   let down = null;
   pane.addEventListener("pointerdown", ({ clientX, clientY }) => { down = { clientX, clientY }; });
-  // a finger that is lifted leaves what it pointed at to be read
+  // after a touch, the tip stays so that it can be read
   pane.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") tip.hidden = true; });
   pane.addEventListener("click", (event) => {
     const pixel = app.frame && pixelAt(pane, down ?? event);
