@@ -271,7 +271,6 @@ class ServerPlace(Place):
     def begin(self, *more: str, folder: Path | None = None, **how: Any) -> subprocess.Popen[str]:
         """Start it with a temporary folder of its own, and visit it from a thread."""
         place = folder or self.folder
-        (place / "tmp").mkdir(exist_ok=True)
         said = place.parent / f"{self.name}.{time.monotonic_ns()}"
         with said.open("w") as file:
             how = {"stdout": file, "env": os.environ | {"TMPDIR": str(place / "tmp")}} | how
@@ -295,6 +294,7 @@ class ServerPlace(Place):
     def clear(self) -> None:
         """Forget the visitor's results."""
         super().clear()
+        (self.folder / "tmp").mkdir()
         self._received = b""
 
     def written(self) -> dict[str, bytes]:
