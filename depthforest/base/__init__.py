@@ -12,10 +12,10 @@ Modules, from the ground up:
 - `derived`: values computed from an object once and kept as long as it lives. The cache belongs to the function, so
   objects stay plain values that compare, copy and pickle.
 - `compiling`: where compiled kernels are kept on disk, and how they are compiled ahead of time.
-- `kernels`: the decorators of compiled kernels, a prefetch hint, and a two-lane vector addition. Kernels are serial and
-  release the GIL. Without a writable cache folder, every process compiles them again instead of failing. `bare` kernels
-  compile without reference counting, which would cost more than the split of a small node; `merged` ones are inlined by
-  LLVM.
+- `kernels`: the decorators of compiled kernels, a prefetch hint, a two-lane vector addition, and the transposition of
+  rows. Kernels are serial and release the GIL. Without a writable cache folder, every process compiles them again
+  instead of failing. `bare` kernels compile without reference counting, which would cost more than the split of a small
+  node; `merged` ones are inlined by LLVM.
 - `counters`: counter-based random numbers (SplitMix64), so that any thread can compute any of them independently.
 - `scratch`: memory that is reused, because fresh pages cost more than many of the loops that fill them.
 - `threads`: the one place that spreads work over threads. The pool is created on first use, and again after a fork,

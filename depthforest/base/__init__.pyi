@@ -56,12 +56,14 @@ from .files import write_json as write_json
 from .interrupts import check_interrupt as check_interrupt
 from .interrupts import heed_terminations as heed_terminations
 from .interrupts import patient_interrupts as patient_interrupts
+from .kernels import ROW as ROW
 from .kernels import add_pair as add_pair
 from .kernels import bare as bare
 from .kernels import inlined as inlined
 from .kernels import kernel as kernel
 from .kernels import merged as merged
 from .kernels import prefetch as prefetch
+from .kernels import turn_rows as turn_rows
 from .links import Broken as Broken
 from .links import find_fault as find_fault
 from .modelfile import MAX_FILE_BYTES as MAX_FILE_BYTES

@@ -1,4 +1,4 @@
-"""Compiled kernels: their decorators, a prefetch hint, and a two-lane vector addition."""
+"""Compiled kernels: their decorators, and what kernels call: a prefetch, a sum of pairs, rows turned to columns."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ _READ, _KEEP, _DATA = 0, 3, 1
 """Arguments of LLVM's prefetch: for reading, into all caches, data."""
 
 _PAIR = ir.VectorType(ir.DoubleType(), 2)
+
+ROW = 8
+"""Floats of a row of `turn_rows`, and rows that it takes at once."""
+
+_ROW = ir.VectorType(ir.FloatType(), ROW)
+_MIXED = (0, 8, 1, 9, 4, 12, 5, 13), (2, 10, 3, 11, 6, 14, 7, 15)
+_TURNS = ((2, *_MIXED), (1, *_MIXED), (4, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)))
+"""A square is turned in three rounds. Of two rows so far apart, one gets the first places of both, the other the second
+ones."""
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,6 +92,10 @@ def _add_both(array: Any, index: Any, first: float, second: float) -> None:
     array[index + np.uint64(1)] += second
 
 
+def _turn_rows(values: Any, rows: Any, first: Any, columns: Any) -> None:
+    columns[:, first : first + np.uint64(ROW)] = values[rows[first : first + np.uint64(ROW)]].T
+
+
 @_inserted(_pass_over)
 def prefetch(_typing_context: Any, array: Any, index: Any) -> tuple[Signature, Any] | None:
     """Ask for the cache line of an element of a contiguous array by its flat index. Nothing happens out of bounds."""
@@ -123,3 +136,52 @@ def add_pair(_typing_context: Any, array: Any, index: Any, _first: Any, _second:
         return context.get_dummy_value()
 
     return types.void(array, index, types.float64, types.float64), generate
+
+
+@_inserted(_turn_rows)
+def turn_rows(_typing_context: Any, values: Any, rows: Any, first: Any, columns: Any) -> tuple[Signature, Any] | None:
+    """Write the rows `rows[first : first + ROW]` of a float32 array (n, ROW) to the columns from `first` on of another.
+
+    A row is read whole, and `ROW` of them are turned in registers: number by number, the compiler would copy each by
+    itself. All arrays are contiguous; `columns` is (ROW, m), `rows` int32, `first` uint64.
+    """
+    are_tables = _is_plain(values, types.float32, 2) and _is_plain(columns, types.float32, 2)
+    if first != types.uint64 or not are_tables or not _is_plain(rows, types.int32, 1):
+        return None
+
+    def generate(context: Any, builder: Any, _signature: Signature, arguments: Any) -> Any:
+        table, numbers, out = (
+            context.make_array(array)(context, builder, arguments[k])
+            for array, k in ((values, 0), (rows, 1), (columns, 3))
+        )
+        start, word, alone = arguments[2], ir.IntType(64), types.float32.bitwidth // 8
+        turned = []
+        for k in range(ROW):
+            row = builder.load(builder.gep(numbers.data, [builder.add(start, word(k))]))
+            place = builder.mul(builder.zext(row, word), word(ROW))
+            pointer = builder.bitcast(builder.gep(table.data, [place]), _ROW.as_pointer())
+            turned.append(builder.load(pointer, align=alone))
+        for apart, *halves in _TURNS:
+            for k in range(ROW):
+                if not k & apart:
+                    pair = turned[k], turned[k + apart]
+                    turned[k], turned[k + apart] = (builder.shuffle_vector(*pair, _mask(half)) for half in halves)
+        n_columns = cgutils.unpack_tuple(builder, out.shape)[1]
+        for k, column in enumerate(turned):
+            place = builder.add(builder.mul(word(k), n_columns), start)
+            pointer = builder.bitcast(builder.gep(out.data, [place]), _ROW.as_pointer())
+            builder.store(column, pointer, align=alone)
+        return context.get_dummy_value()
+
+    return types.void(values, rows, first, columns), generate
+
+
+def _is_plain(array: Any, dtype: Any, n_dimensions: int) -> bool:
+    """Tell whether a type is that of a contiguous array of a number type."""
+    is_array = isinstance(array, types.Array) and array.layout == "C"
+    return bool(is_array and array.dtype == dtype and array.ndim == n_dimensions)
+
+
+def _mask(places: tuple[int, ...]) -> Any:
+    """Return places of two vectors as `shuffle_vector` takes them."""
+    return ir.Constant(ir.VectorType(ir.IntType(32), ROW), list(places))

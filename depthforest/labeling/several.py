@@ -15,7 +15,7 @@ from depthforest.base import Ints, Longs, Singles, UsageError, kernel
 from depthforest.frames import Frame
 from depthforest.labeling.mixing import MEAN, add_evidence, mix_pixels
 from depthforest.labeling.packing import Nodes, packed_forest
-from depthforest.labeling.steps import LANES, find_leaves
+from depthforest.labeling.steps import LANES, new_lanes, walk_lanes
 from depthforest.trees import LEAF_SUM, DepthTrees, facings, find_scales, focal_lengths
 
 
@@ -125,37 +125,77 @@ def _walk_each(
     focals: tuple[np.float32, np.float32], background: np.uint16, nodes: Nodes, evidence: npt.NDArray[np.int8],
     leaves: Ints, said: Longs,
 ) -> None:  # fmt: skip
-    """Fill the leaves (n, 1, n_trees) of places; add up their evidence for each person's facings (n_people, ...)."""
-    n_cols = depth.shape[1]
-    memory = np.empty((depth.shape[0] + 2) * (n_cols + 2), dtype=np.uint16)
-    on_crop, scales = np.empty((len(places), 2), dtype=np.int32), np.empty((len(places), 2), dtype=np.float32)
-    rows = np.empty(len(pixels), dtype=np.int64)
-    for k in range(len(ends) - 1):
-        begin, end = place_ends[k], place_ends[k + 1]
-        if begin == end:
-            continue
-        left, right, row = n_cols, 0, pixels[ends[k]] // n_cols
-        top = row
+    """Write the leaves (n, 1, n_trees) of places, and add up what they say of each person's facing (n_people, ...).
+
+    All crops are in one stack, one below the other, so that the pixels of all people walk in step.
+    """
+    boxes, firsts = np.empty((len(ends) - 1, 4), dtype=np.int64), np.empty(len(ends) - 1, dtype=np.int64)
+    shape = _find_boxes(pixels, ends, depth.shape[1], boxes, firsts), depth.shape[1] + 2
+    stack = np.empty(shape, dtype=np.uint16)
+    _stack_crops(depth, pixels, ends, boxes, firsts, background, stack)
+    on_stack, scales = np.empty((len(places), 2), dtype=np.int32), np.empty((len(places), 2), dtype=np.float32)
+    borders = np.empty((len(places), 4), dtype=np.float32)
+    for k in range(len(boxes)):
+        top, bottom, left, right = boxes[k]
+        for i in range(place_ends[k], place_ends[k + 1]):
+            row, col = places[i] // depth.shape[1], places[i] % depth.shape[1]
+            on_stack[i, 0], on_stack[i, 1] = firsts[k] + row - top + 1, col - left + 1
+            borders[i, 0], borders[i, 1] = left - 1 - col, right + 1 - col
+            borders[i, 2], borders[i, 3] = top - 1 - row, bottom + 1 - row
+    find_scales(stack, on_stack, focals, scales)
+    lanes = new_lanes(LANES)
+    bounds, own = lanes[1], lanes[2][1]
+    for first in range(0, len(places), LANES):
+        n = min(LANES, len(places) - first)
+        for i in range(n):
+            bounds[0, i], bounds[1, i] = scales[first + i, 0], scales[first + i, 1]
+            for side in range(4):
+                bounds[2 + side, i] = borders[first + i, side]
+            own[i] = on_stack[first + i, 0] * shape[1] + on_stack[first + i, 1]
+        walk_lanes(stack.reshape(-1), shape, nodes, 0, first, n, lanes, leaves)
+    if said.shape[1] > 1:
+        for k in range(len(boxes)):
+            add_evidence(leaves[place_ends[k] : place_ends[k + 1]], evidence, said[k])
+
+
+@kernel
+def _find_boxes(pixels: Longs, ends: Longs, n_cols: int, boxes: Longs, firsts: Longs) -> int:
+    """Write first and last row and column of each person, and where its crop begins; return the rows of all crops."""
+    n_rows = 0
+    for k in range(len(boxes)):
+        left, right, top, bottom = n_cols, 0, 0, -1
+        if ends[k] < ends[k + 1]:
+            top, bottom = pixels[ends[k]] // n_cols, pixels[ends[k + 1] - 1] // n_cols
+        row = top
         for i in range(ends[k], ends[k + 1]):
             while pixels[i] >= (row + 1) * n_cols:
                 row += 1
-            rows[i] = row
             left, right = min(left, pixels[i] - row * n_cols), max(right, pixels[i] - row * n_cols)
-        shape = row - top + 3, right - left + 3
-        crop = memory[: shape[0] * shape[1]]
-        crop[:] = background
+        boxes[k, 0], boxes[k, 1], boxes[k, 2], boxes[k, 3] = top, bottom, left, right
+        firsts[k] = n_rows
+        n_rows += bottom - top + 3
+    return n_rows
+
+
+@kernel
+def _stack_crops(
+    depth: npt.NDArray[np.uint16], pixels: Longs, ends: Longs, boxes: Longs, firsts: Longs, background: np.uint16,
+    stack: npt.NDArray[np.uint16],
+) -> None:  # fmt: skip
+    """Write the readings of each person into a crop with a border of background."""
+    n_cols = depth.shape[1]
+    for k in range(len(boxes)):
+        top, bottom, left, right = boxes[k]
+        for row in range(firsts[k], firsts[k] + bottom - top + 3):
+            for col in range(right - left + 3):
+                stack[row, col] = background
+        row, shift = top, firsts[k] - top + 1
         for i in range(ends[k], ends[k + 1]):
-            col = pixels[i] - rows[i] * n_cols
-            reading = depth[rows[i], col]
-            if reading > 0:
-                crop[(rows[i] - top + 1) * shape[1] + col - left + 1] = reading
-        for i in range(begin, end):
-            row = places[i] // n_cols
-            on_crop[i, 0], on_crop[i, 1] = row - top + 1, places[i] - row * n_cols - left + 1
-        find_scales(crop.reshape(shape), on_crop[begin:end], focals, scales[begin:end])
-        find_leaves((crop, shape, on_crop, scales), nodes, begin, end, LANES, leaves)
-        if said.shape[1] > 1:
-            add_evidence(leaves[begin:end], evidence, said[k])
+            while pixels[i] >= (row + 1) * n_cols:
+                row += 1
+            col = pixels[i] - row * n_cols
+            if depth[row, col] > 0:
+                stack[row + shift, col - left + 1] = depth[row, col]
 
 
 @kernel

@@ -1,8 +1,9 @@
 """The compiled loops of the walk: many pixels taking each step together.
 
 A walk of one pixel waits for memory at every step. Here `LANES` pixels take each step together: first their nodes are
-gathered, then the positions of all probes are computed (this vectorizes), then depths are read, children chosen, and
-the children's rows prefetched long before they are needed. Kernels check nothing.
+gathered, each number of them beside that of the next pixel's node; then the places of all probes are computed (this
+vectorizes); then depths are read, children chosen, and the children's rows asked for (`prefetch`) long before they are
+needed. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel, prefetch
+from depthforest.base import ROW, bare, kernel, prefetch, turn_rows
 from depthforest.labeling.packing import CHANNELS, CHILDREN, LEAF, Nodes
 from depthforest.trees import clamped_offset
 
@@ -26,25 +27,22 @@ PersonArrays = tuple[npt.NDArray[np.uint16], tuple[int, int], npt.NDArray[np.int
 and scales."""
 
 LaneScratch = tuple[Lanes, Lanes, npt.NDArray[np.int32], npt.NDArray[np.uint32]]
-"""Scratch of the lanes: `offsets` (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES)."""
+"""Of the lanes: `columns` (8, LANES) of their nodes, `bounds` (6, LANES), `numbers` (3, LANES), `probes` (2, LANES)."""
 
 
-@kernel
+@bare
 def _gather(
-    values: npt.NDArray[Any], links: npt.NDArray[np.int32], rows: Any, n: int, lanes: Any, numbers: Any
+    values: Lanes, rows: npt.NDArray[np.int32], n: int, columns: Lanes, thresholds: npt.NDArray[np.int32]
 ) -> None:
-    """Copy the content of the lanes' rows: offsets to `lanes` 0 to 3; threshold and children to `numbers` 0 and 1."""
+    """Copy the rows of the lanes to `columns`, and their thresholds as whole numbers."""
+    for i in range(np.uint64(0), np.uint64(n), np.uint64(ROW)):
+        turn_rows(values, rows, i, columns)
+    held = columns[4]
     for i in range(np.uint64(n)):
-        row = np.uint64(rows[i])
-        lanes[np.uint64(0), i] = values[row, np.uint64(0)]
-        lanes[np.uint64(1), i] = values[row, np.uint64(1)]
-        lanes[np.uint64(2), i] = values[row, np.uint64(2)]
-        lanes[np.uint64(3), i] = values[row, np.uint64(3)]
-        numbers[np.uint64(0), i] = np.int32(values[row, np.uint64(4)])
-        numbers[np.uint64(1), i] = links[row, np.uint64(CHILDREN)]
+        thresholds[i] = np.int32(held[i])
 
 
-@kernel
+@bare
 def _find_probes(
     xs: Any, ys: Any, scale_x: Lanes, scale_y: Lanes, left: Lanes, right: Lanes, top: Lanes, bottom: Lanes,
     own: npt.NDArray[np.int32], n_cols: np.int32, n: int, out: npt.NDArray[np.uint32],
@@ -56,17 +54,7 @@ def _find_probes(
         out[i] = np.uint32(np.int32(own[i] + np.int32(d_row * n_cols)) + d_col)
 
 
-@kernel
-def _gather_top(values: Lanes, rows: Any, n: int, lanes: Any, numbers: Any) -> None:
-    """Copy the content of rows in a tree's top, as `_gather`."""
-    for i in range(np.uint64(n)):
-        row = np.uint64(rows[i])
-        for k in range(np.uint64(4)):
-            lanes[k, i] = values[row, k]
-        numbers[np.uint64(0), i] = np.int32(values[row, np.uint64(4)])
-
-
-@kernel
+@bare
 def _advance_top(
     crop: npt.NDArray[np.uint16], ones: Any, others: Any, thresholds: npt.NDArray[np.int32], rows: Any, n: int
 ) -> None:
@@ -76,7 +64,7 @@ def _advance_top(
         rows[i] = np.int32(np.int32(np.int32(2) * rows[i]) + np.int32(1)) + np.int32(response > thresholds[i])
 
 
-@kernel
+@bare
 def _find_both(
     offsets: Lanes, bounds: Lanes, own: npt.NDArray[np.int32], n_cols: int, n: int, probes: npt.NDArray[np.uint32]
 ) -> None:
@@ -88,17 +76,17 @@ def _find_both(
         )  # fmt: skip
 
 
-@kernel
-def _add_channels(links: npt.NDArray[np.int32], rows: Any, n: int, size: int, walk: int, probes: Any) -> None:
-    """Move both probes of each lane to the channels that they read; a channel has `size` places."""
-    shift = np.uint32(16 * walk)
+@bare
+def _add_channels(channels: npt.NDArray[np.int32], n: int, size: int, walk: int, probes: Any) -> None:
+    """Move both probes of each lane to the channels that they read, each of `size` places."""
+    shift, ones, others = np.uint32(16 * walk), probes[0], probes[1]
     for i in range(np.uint64(n)):
-        both = np.uint32(links[np.uint64(rows[i]), np.uint64(CHANNELS)]) >> shift
-        probes[np.uint64(0), i] += np.uint32(np.uint32(both & np.uint32(255)) * np.uint32(size))
-        probes[np.uint64(1), i] += np.uint32(np.uint32((both >> np.uint32(8)) & np.uint32(255)) * np.uint32(size))
+        both = np.uint32(np.uint32(channels[i]) >> shift)
+        ones[i] += np.uint32(np.uint32(both & np.uint32(255)) * np.uint32(size))
+        others[i] += np.uint32(np.uint32((both >> np.uint32(8)) & np.uint32(255)) * np.uint32(size))
 
 
-@kernel
+@bare
 def _advance(
     crop: npt.NDArray[np.uint16], ones: Any, others: Any, thresholds: Any, children: Any, values: Any, rows: Any, n: int
 ) -> bool:
@@ -114,7 +102,7 @@ def _advance(
     return bool(moved != 0)
 
 
-@kernel
+@bare
 def _start(
     places: npt.NDArray[np.int32], scales: Lanes, first: int, n: int, side: np.float32, n_rows: int, n_cols: int,
     bounds: Lanes, own: npt.NDArray[np.int32],
@@ -132,48 +120,60 @@ def _start(
 
 
 @kernel
-def _new_lanes(n_lanes: int) -> LaneScratch:
-    """Return scratch memory for `n_lanes` pixels that walk in lockstep."""
+def new_lanes(n_lanes: int) -> LaneScratch:
+    """Return scratch memory for so many pixels that walk in step."""
     return (
-        np.empty((4, n_lanes), dtype=np.float32),
+        np.empty((ROW, n_lanes), dtype=np.float32),
         np.empty((6, n_lanes), dtype=np.float32),
-        np.empty((4, n_lanes), dtype=np.int32),
+        np.zeros((3, n_lanes), dtype=np.int32),
         np.empty((2, n_lanes), dtype=np.uint32),
     )
 
 
-@kernel
+@bare
 def _walk_tree(
     crop: npt.NDArray[np.uint16], shape: tuple[int, int], nodes: Nodes, tree: int, walk: int, n: int, lanes: LaneScratch
 ) -> None:
-    """Walk `n` lanes through one tree; `numbers[2]` of `lanes` holds the rows of their leaves afterward."""
+    """Walk `n` lanes through one tree; `numbers[0]` of `lanes` holds the rows that they end in."""
     n_cols, size = shape[1], shape[0] * shape[1]
     has_channels = len(crop) > size
-    values, links, tops, all_exits, n_steps = nodes
+    values, _, tops, all_exits, n_steps = nodes
     top, exits = tops[tree], all_exits[tree]
-    top_links = top.view(np.int32)
-    offsets, bounds, numbers, probes = lanes
-    rows, own = numbers[2], numbers[3]
+    columns, bounds, numbers, probes = lanes
+    rows, own, thresholds, links = numbers[0], numbers[1], numbers[2], columns.view(np.int32)
     n_inner, n_top = len(top), 0
     while 2**n_top - 1 < n_inner:
         n_top += 1
-    rows[:n] = 0
+    rows[:] = 0  # rows are gathered by the `ROW`, so that some behind the last lane are, too
     for _ in range(n_top):
-        _gather_top(top, rows, n, offsets, numbers)
-        _find_both(offsets, bounds, own, n_cols, n, probes)
+        _gather(top, rows, n, columns, thresholds)
+        _find_both(columns, bounds, own, n_cols, n, probes)
         if has_channels:
-            _add_channels(top_links, rows, n, size, walk, probes)
-        _advance_top(crop, probes[0], probes[1], numbers[0], rows, n)
+            _add_channels(links[CHANNELS], n, size, walk, probes)
+        _advance_top(crop, probes[0], probes[1], thresholds, rows, n)
     for i in range(n):
         rows[i] = exits[rows[i] - n_inner]
         prefetch(values, np.int64(rows[i]) * values.shape[1])
     for _ in range(n_steps - n_top):
-        _gather(values, links, rows, n, offsets, numbers)
-        _find_both(offsets, bounds, own, n_cols, n, probes)
+        _gather(values, rows, n, columns, thresholds)
+        _find_both(columns, bounds, own, n_cols, n, probes)
         if has_channels:
-            _add_channels(links, rows, n, size, walk, probes)
-        if not _advance(crop, probes[0], probes[1], numbers[0], numbers[1], values, rows, n):
+            _add_channels(links[CHANNELS], n, size, walk, probes)
+        if not _advance(crop, probes[0], probes[1], thresholds, links[CHILDREN], values, rows, n):
             break
+
+
+@bare
+def walk_lanes(
+    crop: npt.NDArray[np.uint16], shape: tuple[int, int], nodes: Nodes, walk: int, first: int, n: int,
+    lanes: LaneScratch, found: npt.NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Walk `n` lanes, which hold the pixels from `first` on, through all trees, and fill their leaves."""
+    links, exits, rows = nodes[1], nodes[3], lanes[2][0]
+    for tree in range(len(exits)):
+        _walk_tree(crop, shape, nodes, tree, walk, n, lanes)
+        for i in range(n):
+            found[first + i, walk, tree] = links[rows[i], LEAF]
 
 
 @kernel
@@ -182,19 +182,15 @@ def find_leaves(
 ) -> None:
     """Fill the leaves (n_pixels, n_walks, n_trees) of the pixels `begin` to `end`; the second walk is mirrored.
 
-    `n_lanes` pixels walk in lockstep.
+    `n_lanes` pixels walk in step, a multiple of `ROW`.
     """
     crop, shape, places, scales = person
     n_rows, n_cols = shape
-    links, exits = nodes[1], nodes[3]
-    lanes = _new_lanes(n_lanes)
+    lanes = new_lanes(n_lanes)
     bounds, numbers = lanes[1], lanes[2]
     for first in range(begin, end, n_lanes):
         n = min(n_lanes, end - first)
         for walk in range(found.shape[1]):
             side = np.float32(-1 if walk else 1)
-            _start(places, scales, first, n, side, n_rows, n_cols, bounds, numbers[3])
-            for tree in range(len(exits)):
-                _walk_tree(crop, shape, nodes, tree, walk, n, lanes)
-                for i in range(n):
-                    found[first + i, walk, tree] = links[numbers[2, i], LEAF]
+            _start(places, scales, first, n, side, n_rows, n_cols, bounds, numbers[1])
+            walk_lanes(crop, shape, nodes, walk, first, n, lanes, found)

@@ -193,9 +193,9 @@ def _find_middle(bits: Ints, n: int) -> tuple[int, int]:
     least, most = 0, 2**31 - 1
     rank = len(bits) - n + n // 2
     while least < most:
-        middle, n_up_to = (least + most) // 2, 0
+        middle, n_up_to = (least + most) // 2, np.int32(0)  # as wide as the bits: vector instructions take more at once
         for i in range(len(bits)):
-            n_up_to += bits[i] <= np.int32(middle)
+            n_up_to = np.int32(n_up_to + np.int32(bits[i] <= np.int32(middle)))
         if n_up_to > rank:
             most = middle
         else:
@@ -356,24 +356,29 @@ def _fit_lanes(
         for k in range(1, 9):
             lanes[k, i] = 0
     for dr in range(-NORMAL_REACH, NORMAL_REACH + 1, 2):
-        for dc in range(-NORMAL_REACH, NORMAL_REACH + 1, 2):
-            other = at + dr * width + dc
-            us, vs, qs = rays[0, other:], rays[1, other:], rays[2, other:]
-            for i in range(n):
-                expected = lanes[11, i] + dr * lanes[14, i]
-                is_near = (abs(qs[i] - expected - dc * lanes[13, i]) < lanes[12, i]) & (qs[i] > 0)
-                du = us[i] - lanes[9, i] if is_near else np.float32(0)
-                dv = vs[i] - lanes[10, i] if is_near else np.float32(0)
-                dq = qs[i] - lanes[11, i] if is_near else np.float32(0)
-                lanes[0, i] += np.float32(1) if is_near else np.float32(0)
-                lanes[1, i] += du
-                lanes[2, i] += dv
-                lanes[3, i] += dq
-                lanes[4, i] += du * du
-                lanes[5, i] += du * dv
-                lanes[6, i] += dv * dv
-                lanes[7, i] += du * dq
-                lanes[8, i] += dv * dq
+        first = at + dr * width - NORMAL_REACH
+        us, vs, qs = rays[0, first:], rays[1, first:], rays[2, first:]
+        for i in range(np.uint64(n)):
+            expected = lanes[11, i] + dr * lanes[14, i]
+            n_near, u, v, q = lanes[0, i], lanes[1, i], lanes[2, i], lanes[3, i]
+            uu, uv, vv, uq, vq = lanes[4, i], lanes[5, i], lanes[6, i], lanes[7, i], lanes[8, i]
+            for k in range(np.uint64(NORMAL_REACH + 1)):  # the compiler unrolls it: sums stay in registers
+                other, dc = i + np.uint64(2) * k, np.float64(np.int64(2 * k) - NORMAL_REACH)
+                is_near = (abs(qs[other] - expected - dc * lanes[13, i]) < lanes[12, i]) & (qs[other] > 0)
+                du = us[other] - lanes[9, i] if is_near else np.float32(0)
+                dv = vs[other] - lanes[10, i] if is_near else np.float32(0)
+                dq = qs[other] - lanes[11, i] if is_near else np.float32(0)
+                n_near += np.float32(1) if is_near else np.float32(0)
+                u += du
+                v += dv
+                q += dq
+                uu += du * du
+                uv += du * dv
+                vv += dv * dv
+                uq += du * dq
+                vq += dv * dq
+            lanes[0, i], lanes[1, i], lanes[2, i], lanes[3, i] = n_near, u, v, q
+            lanes[4, i], lanes[5, i], lanes[6, i], lanes[7, i], lanes[8, i] = uu, uv, vv, uq, vq
     for i in range(n):
         count = lanes[0, i]
         mu, mv, mq = lanes[1, i] / count, lanes[2, i] / count, lanes[3, i] / count

@@ -149,33 +149,28 @@ def assign_planes(points: Singles, normals: Singles, planes: Singles, owner: npt
     Cells beyond a plane that bounds the room belong to it. On other planes normals must agree, because a person
     intersects the plane of a seat.
     """
+    n_cols = owner.shape[1]
+    # of a row of cells: loops over it without branches vectorize, if these are arrays of their own
+    slack, least = np.empty(n_cols, dtype=np.float32), np.empty(n_cols, dtype=np.float32)
+    best = np.empty(n_cols, dtype=np.float32)
     for row in range(owner.shape[0]):
-        for col in range(owner.shape[1]):
-            x, y, z = points[0, row, col], points[1, row, col], points[2, row, col]
-            owner[row, col] = -2
-            if z == 0:
-                continue
-            owner[row, col] = -1
-            noise = points[3, row, col]
-            slack, least = np.float32(3) * noise / z, least_agreement(z, noise)
-            best = np.float32(1)
-            for k in range(len(planes)):
-                height = planes[k, 0] * x + planes[k, 1] * y + planes[k, 2] * z + planes[k, 3]
-                tolerance = np.float32(TOLERANCE) + slack * planes[k, 3]
-                if planes[k, 4] > 0:
-                    share = height / tolerance
-                else:
-                    share = abs(height) / tolerance
-                    agreement = (
-                        planes[k, 0] * normals[0, row, col]
-                        + planes[k, 1] * normals[1, row, col]
-                        + planes[k, 2] * normals[2, row, col]
-                    )
-                    if agreement < least:
-                        continue
-                if share < best:
-                    best = share
-                    owner[row, col] = k
+        xs, ys, zs, noise, owners = points[0, row], points[1, row], points[2, row], points[3, row], owner[row]
+        along_x, along_y, along_z = normals[0, row], normals[1, row], normals[2, row]
+        for col in range(n_cols):
+            slack[col] = np.float32(3) * noise[col] / zs[col]
+            least[col] = least_agreement(zs[col], noise[col])
+            best[col] = 1
+            owners[col] = -1 if zs[col] > 0 else -2
+        for k in range(len(planes)):
+            a, b, c, offset, is_room = planes[k, 0], planes[k, 1], planes[k, 2], planes[k, 3], planes[k, 4] > 0
+            for col in range(n_cols):
+                height = a * xs[col] + b * ys[col] + c * zs[col] + offset
+                share = (height if is_room else abs(height)) / (np.float32(TOLERANCE) + slack[col] * offset)
+                agreement = a * along_x[col] + b * along_y[col] + c * along_z[col]
+                # without a reading, a share is no number
+                is_nearer = (share < best[col]) & (is_room | (agreement >= least[col]))
+                best[col] = share if is_nearer else best[col]
+                owners[col] = np.int16(k) if is_nearer else owners[col]
 
 
 @kernel

@@ -2,7 +2,7 @@ import weakref
 
 import numpy as np
 
-from depthforest.base.kernels import add_pair, kernel, prefetch
+from depthforest.base.kernels import ROW, add_pair, kernel, prefetch, turn_rows
 from depthforest.base.scratch import Scratch
 
 
@@ -76,3 +76,18 @@ def test_pairs_are_added_where_they_belong():
     for place, pair in zip(places, amounts, strict=True):
         expected[place : place + 2] += pair
     assert found.tolist() == expected.tolist()
+
+
+@kernel
+def _turn_all(values, rows, columns):
+    for i in range(np.uint64(0), np.uint64(len(rows)), np.uint64(ROW)):
+        turn_rows(values, rows, i, columns)
+
+
+def test_rows_are_turned_into_columns():
+    rng = np.random.default_rng(0)
+    values, rows = rng.normal(size=(50, ROW)).astype(np.float32), rng.integers(0, 50, 3 * ROW).astype(np.int32)
+    columns = np.zeros((ROW, 3 * ROW + 2), dtype=np.float32)  # wider than what is written
+    _turn_all(values, rows, columns)
+    assert columns[:, : 3 * ROW].tolist() == values[rows].T.tolist()
+    assert not columns[:, 3 * ROW :].any()

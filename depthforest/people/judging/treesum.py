@@ -92,11 +92,21 @@ def _check(columns: Mapping[str, npt.NDArray[Any]], n_columns: int) -> None:
 
 @kernel
 def _add_trees(columns, roots, features, thresholds, children, values, sums):  # type: ignore[no-untyped-def]
-    # tree by tree: candidates share the nodes near its root
+    # all walks, one for each tree and candidate, take each step together, so that their waits for memory overlap
+    n = len(columns)
+    nodes = np.empty(len(roots) * n, dtype=np.int32)
     for tree in range(len(roots)):
-        for i in range(len(columns)):
-            node = np.int64(roots[tree])
-            while features[node] >= 0:
-                is_right = np.float32(columns[i, features[node]]) > thresholds[node]
-                node = children[node] + (1 if is_right else 0)
-            sums[i] += values[node]
+        nodes[tree * n : (tree + 1) * n] = roots[tree]
+    n_moving = len(nodes)
+    while n_moving > 0:
+        n_moving = 0
+        for tree in range(len(roots)):
+            for i in range(n):
+                node = nodes[tree * n + i]
+                feature = features[node]
+                is_right = np.float32(columns[i, max(feature, 0)]) > thresholds[node]
+                nodes[tree * n + i] = children[node] + is_right if feature >= 0 else node
+                n_moving += feature >= 0
+    for tree in range(len(roots)):
+        for i in range(n):
+            sums[i] += values[nodes[tree * n + i]]
