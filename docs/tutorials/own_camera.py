@@ -1,4 +1,4 @@
-"""A room as good and bad cameras deliver it, and pictures of the resulting labels.
+"""A room as correctly and incorrectly configured cameras record it, and pictures of the resulting labels.
 
 `own_camera.md` is the tutorial. `make` writes the frames; `pictures` runs `depthforest label` on them, once correctly
 and with every kind of mistake, and draws the results side by side.
@@ -57,18 +57,18 @@ CAMERA = "--camera", "kinect_v1"
 
 
 SHEET = {
-    "right": ("frame.png", *CAMERA),
-    "1  TUM units read as millimeters: he is missed": ("tum.png", *CAMERA),
-    "2  focal length twice too long": ("frame.png", "--camera", "1050,1050,319.5,239.5"),
-    "3  focal length half of what it is": ("frame.png", "--camera", "262.5,262.5,319.5,239.5"),
+    "correct": ("frame.png", *CAMERA),
+    "1  TUM units read as millimeters: nobody found": ("tum.png", *CAMERA),
+    "2  focal length twice the true value": ("frame.png", "--camera", "1050,1050,319.5,239.5"),
+    "3  focal length half the true value": ("frame.png", "--camera", "262.5,262.5,319.5,239.5"),
     "4  mirrored: the left arm is called the right": ("mirrored.png", *CAMERA),
-    "5  upside down: he is missed": ("upside_down.png", *CAMERA),
+    "5  upside down: the parts are wrong": ("upside_down.png", *CAMERA),
     "6  the room left in (--background-removed)": ("frame.png", *CAMERA, "--background-removed"),
-    "7  a chair passes for a person (--doubtful)": ("far.png", *CAMERA, "--doubtful"),
+    "7  furniture taken for people (--doubtful)": ("far.png", *CAMERA, "--doubtful"),
     "8  camera pushed after the empty room was taken": ("pushed.png", *CAMERA, "--background", "empty"),
     "9  0.9 m away: head and legs are cut": ("near.png", *CAMERA),
     "10  from 3 m above, steeply down": ("steep.png", *CAMERA),
-    "11  25 degrees crooked": ("crooked.png", *CAMERA),
+    "11  rolled by 25 degrees": ("crooked.png", *CAMERA),
 }
 """What goes wrong, by its title on the sheet: the words after `depthforest label`."""
 

@@ -114,9 +114,9 @@ def test_what_goes_wrong_goes_wrong(printed):
 
     found = df.find_people(frame("1 ")).map > 0
     assert (found & mask).sum() < 0.05 * mask.sum()
-    right = df.find_people(frame("right")).map > 0
+    right = df.find_people(frame("correct")).map > 0
     assert (right & mask).sum() > 0.95 * (right | mask).sum()
-    heights = [np.ptp(frame(title).points()[mask][:, 1]) for title in ("right", "2 ", "3 ")]
+    heights = [np.ptp(frame(title).points()[mask][:, 1]) for title in ("correct", "2 ", "3 ")]
     np.testing.assert_allclose(heights, (1.76, 0.88, 3.5), atol=0.06)
     assert len(df.find_people(frame("7 "), least=0.0)) > len(df.find_people(frame("7 "))) == 1
     empty = df.read_depth(folder / "far_empty.png", camera="kinect_v1")
@@ -130,7 +130,7 @@ def test_what_goes_wrong_goes_wrong(printed):
 def test_the_sheet_and_its_table_have_the_same_numbers():
     numbers = re.findall(r"^\| (\d+) \|", PAGE.read_text(), re.MULTILINE)
     titles = list(script().SHEET)
-    assert titles[0] == "right"
+    assert titles[0] == "correct"
     assert [title.split()[0] for title in titles[1:]] == numbers
     assert (TOP / "docs" / "pictures" / "own_camera_wrong.png").stat().st_size < 700_000
 
@@ -140,7 +140,7 @@ def test_the_mounting_that_the_page_names_is_that_of_training():
     low, high = config.camera_height
     assert f"| height of the camera above the floor | {low:g} to {high:g} m |" in text
     up, down = config.camera_tilt
-    assert f"| tilt | {-up:g} degrees up to {down:g} degrees down;" in text
+    assert f"| tilt | from {-up:g} degrees up to {down:g} degrees down (" in text
     assert f"| roll | at most {config.camera_roll[1]:g} degrees |" in text
     assert f"| distance of people | {config.near_distance[0]:g} to {config.far_distance[1]:g} m |" in text
 
