@@ -41,7 +41,11 @@ class Change(NamedTuple):
     def __str__(self) -> str:
         if isinstance(self.old, dict | list) or isinstance(self.new, dict | list):
             return f"another {self.key}"
-        return f"{self.key} was {self.old}, now {self.new}"
+        return f"{self.key} was {_told(self.old)}, now {_told(self.new)}"
+
+
+def _told(value: Any) -> Any:
+    return "not given" if value is None else value
 
 
 class ClaimedFolder(ABC):

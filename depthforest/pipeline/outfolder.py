@@ -14,11 +14,12 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from depthforest.base import (
+    CameraError,
     Change,
     ClaimedFolder,
     DepthForestError,
@@ -28,6 +29,7 @@ from depthforest.base import (
     natural_key,
     reason,
 )
+from depthforest.frames import Camera
 from depthforest.io import FrameName, stream_name
 from depthforest.pipeline.motions import clear_motions
 from depthforest.pipeline.outputs import ENDINGS, JOINTS_TABLE, MOTION, VIDEO_FILE, frame_outputs, output_path
@@ -71,6 +73,9 @@ class OutputFolder(ClaimedFolder):
         Everything that shapes the answers, in JSON form.
     others : iterable of Path
         Files and folders that are read besides the frames.
+    is_guessed : callable, optional
+        Tells whether the frames have a camera, in JSON form, without being told. So a run that names this camera
+        continues one that named none, and the reverse.
     is_forced : bool
         Label finished frames again. Frames that were labeled with another identity are removed.
     """
@@ -85,9 +90,12 @@ class OutputFolder(ClaimedFolder):
         identity: Mapping[str, Any],
         *,
         others: Iterable[Path] = (),
+        is_guessed: Callable[[Any], bool] = lambda _: False,
         is_forced: bool = False,
     ) -> None:
         super().__init__(path)
+        self._is_guessed = is_guessed
+        self._is_replaced = False
         self._kinds = tuple(kinds)
         self._identity = json.loads(json.dumps(identity))
         self._is_forced = is_forced
@@ -108,7 +116,7 @@ class OutputFolder(ClaimedFolder):
         # removed before the first output: everything of another identity, or of an earlier stream, which may have been
         # longer than the new one with the same names
         self._stale = {name for name, source in self._record["sources"].items() if source in streams}
-        if self.change(self._record, self._identity) is not None:
+        if self._is_replaced:
             self._record, self._earlier, self._stale = self._new_record(), set(), self._earlier
         self._names = self._plan()
         self._lock = threading.Lock()
@@ -205,14 +213,23 @@ class OutputFolder(ClaimedFolder):
     def _identity_of(self, record: Any) -> Mapping[str, Any]:
         return dict(record["identity"])
 
+    def change(self, record: Any, identity: Mapping[Any, Any]) -> Change | None:
+        """Return the first thing in which a record differs from an identity, but no camera that was only left out."""
+        found = super().change(record, identity)
+        if found is None or found.key != "camera" or None not in (found.old, found.new):
+            return found
+        if not self._is_guessed(found.old if found.new is None else found.new):
+            return found
+        return super().change({**record, "identity": {**record["identity"], "camera": found.new}}, identity)
+
     def _refuse(self, change: Change) -> None:
         if self._is_forced:
+            self._is_replaced = True
             return
-        what = "another model" if change.key == "model" else change
         raise UsageError(
-            f"{self.path}: was labeled with other options ({what}); name another folder, or ",
+            f"{self.path}: was labeled with other options ({_told(change)}); name another folder, or pass ",
             Parameter("is_forced", True),
-            " to remove that and label again",
+            " to replace those results",
         )
 
     def _refuse_others(self) -> None:
@@ -340,6 +357,40 @@ def _is_newer(outputs: Iterable[Path], inputs: Iterable[Path]) -> bool:
         return made is None or all(path.stat().st_mtime_ns <= made for path in inputs)
     except OSError:
         return False
+
+
+def _told(change: Change) -> str:
+    """Return a change of options as text."""
+    key, old, new = change
+    if key == "track" and None not in (old, new):
+        return str(Change("fps", *(track[0] for track in (old, new))))
+    if key == "track":
+        return str(Change(key, *("off" if track is None else "on" for track in (old, new))))
+    if key == "camera":
+        return str(Change(key, *map(_camera_name, (old, new))))
+    if key == "size":
+        return str(Change(key, *(size and "x".join(map(str, size)) for size in (old, new))))
+    if key == "topic":
+        return str(Change(key, *(topics and ", ".join(topics) for topics in (old, new))))
+    if key in ("model", "person_model"):
+        return f"another {key.replace('_', ' ')}"  # only digests are known
+    return str(change)
+
+
+def _camera_name(camera: Any) -> str | None:
+    """Return a camera in JSON form as text that --camera takes."""
+    if not isinstance(camera, dict):
+        return None if camera is None else str(camera)
+    try:
+        found = Camera.from_dict(camera)
+    except CameraError:  # a record that somebody edited
+        return str(camera)
+    guess = Camera.guess(found.width, found.height)
+    if guess is not None and guess[1] == found:
+        return guess[0]
+    numbers = ",".join(f"{value:.10g}" for value in (found.fx, found.fy, found.cx, found.cy))
+    lens = f" with distortion {', '.join(f'{value:g}' for value in found.distortion)}" if found.distortion else ""
+    return f"{numbers},{found.width}x{found.height}{lens}"
 
 
 def _checked(record: Any, path: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 import cv2
 
 from depthforest.base import (
+    CameraError,
     DepthForestError,
     DepthForestWarning,
     Parameter,
@@ -103,9 +104,6 @@ def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, p
     """Return everything that shapes the answers of a run, in JSON form."""
     reading = frames.options
     camera = reading.camera.to_dict() if isinstance(reading.camera, Camera) else reading.camera
-    has_clouds = any(Path(source).suffix.lower() == ".pcd" for source in frames.sources)
-    if isinstance(reading.camera, Camera) and _is_guess(reading.camera) and not has_clouds:
-        camera = None  # the default for pictures of this size; point clouds have their own
     return {
         **({} if frames.topics is None else {"topic": frames.topics}),
         "model": model_digest(forest),
@@ -124,10 +122,24 @@ def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, p
     }
 
 
-def _is_guess(camera: Camera) -> bool:
-    """Return whether a camera is the one that would be guessed from the picture size."""
-    guess = Camera.guess(camera.width, camera.height)
-    return guess is not None and guess[1] == camera
+def _is_guessed(camera: dict[str, Any] | str, frames: FrameSequence) -> bool:
+    """Tell whether frames have a camera, in JSON form, without being told: it is guessed from the size of pictures."""
+    for source in frames.sources:
+        if not isinstance(source, Path):
+            return False  # a stream can be read only once
+        try:
+            page = frames.pictures(source).page(0)
+        except (DepthForestError, StopIteration):
+            continue  # reported when it is labeled
+        height, width = page.values.shape
+        guess = Camera.guess(width, height)
+        try:
+            given = Camera.parse(camera, (width, height)).scaled(width, height)
+        except CameraError:
+            return False
+        if page.camera is not None or guess is None or given != guess[1]:
+            return False
+    return True
 
 
 def model_digest(forest: Forest) -> str:
@@ -229,7 +241,13 @@ class LabelRun:
         self._advance = progress or (lambda _: None)
         self._identity = run_identity(forest, frames, self._options, self._people)
         self._folder = OutputFolder(
-            output, outputs, frames.sources, self._identity, others=self._people.files, is_forced=is_forced
+            output,
+            outputs,
+            frames.sources,
+            self._identity,
+            others=self._people.files,
+            is_guessed=lambda camera: _is_guessed(camera, frames),
+            is_forced=is_forced,
         )
         self._kinds = frame_outputs(outputs)
         self._motions = [kind for kind in outputs if kind in MOTION]

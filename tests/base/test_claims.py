@@ -61,7 +61,7 @@ def test_other_runs_are_refused_with_the_first_thing_that_differs(tmp_path):
         ({"seed": 1}, "another data"),
         (IDENTITY | {"data": None}, "another data"),
         ({"seed": 2, "data": 3}, "seed was 1, now 2"),
-        ({"depth": 5, **IDENTITY}, "depth was None, now 5"),
+        ({"depth": 5, **IDENTITY}, "depth was not given, now 5"),
     ):
         with pytest.raises(UsageError) as caught:
             Basket(tmp_path).check(identity)
@@ -74,7 +74,7 @@ def test_other_runs_are_refused_with_the_first_thing_that_differs(tmp_path):
 
 def test_a_difference_in_words():
     assert str(Change("parts", ["a"], ["b"])) == "another parts"
-    assert str(Change("n", None, 3)) == "n was None, now 3"
+    assert str(Change("n", None, 3)) == "n was not given, now 3"
 
 
 def test_other_things_are_left_alone(tmp_path):

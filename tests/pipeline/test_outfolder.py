@@ -239,13 +239,14 @@ def test_force_labels_again_the_same_bytes(frames, out):
     ("change", "message"),
     [
         (["--mirror"], "mirror was False, now True"),
-        (["--reject", "0.9"], r"reject was None, now 0\.9"),
+        (["--reject", "0.9"], r"reject was not given, now 0\.9"),
         (["--rule", "votes"], "rule was mean, now votes"),
         (["--smooth", "0.1"], r"smooth_m was 0\.0, now 0\.1"),
         (["--flip"], "flip was False, now True"),
         (["--model", "other.safetensors"], "another model"),
         (["--model", "joints.safetensors"], "another model"),
-        (["--mask", "mask.png"], "mask was None, now .*mask.png"),
+        (["--track"], "track was off, now on"),
+        (["--mask", "mask.png"], "mask was not given, now .*mask.png"),
     ],
 )
 def test_other_options_never_mix(frames, out, tmp_path, monkeypatch, change, message):
@@ -265,7 +266,7 @@ def test_other_options_never_mix(frames, out, tmp_path, monkeypatch, change, mes
         UsageError, match=f"was labeled with other options \\({message}\\); .* is_forced=True to"
     ) as error:
         app([*words, *model, *change], standalone_mode=False)
-    assert "name another folder, or --force to remove that and label again" in text_of(error.value, as_option)
+    assert "; name another folder, or pass --force to replace those results" in text_of(error.value, as_option)
     assert contents(out) == before
     # one frame again by force: nothing of the old answers stays, of no output
     words[1] = str(frames / "f0.png")

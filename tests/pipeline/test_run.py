@@ -1,19 +1,19 @@
 """A run: what identifies it, how it stops and continues, and what it holds in memory."""
 
+import json
 import signal
 
 import cv2
 import numpy as np
 import pytest
-from support.labelcommand import CAMERA, DATA, MODEL, files, label, person_only, times
+from support.labelcommand import CAMERA, DATA, MODEL, contents, files, label, person_only, times
 
 import depthforest as df
 from depthforest.base.errors import DepthForestError, DepthForestWarning, UsageError
 from depthforest.cli.commands import app
 from depthforest.frames import drawing
+from depthforest.io import MkvWriter
 from depthforest.pipeline import run as labelrun
-from depthforest.pipeline.options import LabelOptions
-from depthforest.pipeline.peoplemaps import PeopleMaps
 
 
 def test_done_frames_are_not_even_decoded(frames, out, monkeypatch):
@@ -32,23 +32,62 @@ def test_the_guessed_camera_may_be_said(frames, tmp_path):
     first = times(out)
     app([*common, "--background-removed", "--camera", "kinect_v1"], standalone_mode=False)
     assert times(out) == first
-    with pytest.raises(UsageError, match="another camera"):
-        app([*common, "--background-removed", "--camera", "600,600,320,240,640x480"], standalone_mode=False)
+    for given in ("600,600,320,240,640x480", "kinect_v2", "600,600,320,240"):
+        with pytest.raises(UsageError, match=rf"\(camera was not given, now {given}\)"):
+            app([*common, "--background-removed", "--camera", given], standalone_mode=False)
+    with pytest.raises(UsageError, match=r"\(flip was False, now True\)"):
+        app([*common, "--background-removed", "--camera", "kinect_v1", "--flip"], standalone_mode=False)
 
 
-def test_the_guessed_camera_is_another_than_that_of_a_cloud(tmp_path, forest):
-    """A cloud without --camera has the one that is fitted to its points."""
-    said = {}
-    for name in ("a.png", "b.PCD"):
-        (tmp_path / name).write_bytes(b"not read")
-        for camera in (None, "kinect_v1"):
-            frames = df.read_frames(tmp_path / name, camera)
-            options = LabelOptions(is_background_removed=True)
-            identity = labelrun.run_identity(forest, frames, options, PeopleMaps(frames, options))
-            said[name, camera] = identity["camera"]
-    assert said["a.png", "kinect_v1"] is None
-    assert said["b.PCD", "kinect_v1"] is not None
-    assert said["a.png", None] is said["b.PCD", None] is None
+def test_another_camera_is_refused(frames, tmp_path):
+    out = tmp_path / "said"
+    drawing.write_depth(frames / "room.png", np.full((480, 640), 2000, np.uint16))
+    common = ["label", str(frames / "room.png"), "-o", str(out), "--model", str(MODEL), "--write", "parts"]
+    common.append("--background-removed")
+    app([*common, "--camera", "kinect_v1"], standalone_mode=False)
+    first = contents(out)
+    assert json.loads(first["label.json"])["identity"]["camera"] == df.Camera.preset("kinect_v1").to_dict()
+    for given in ("kinect_v2", "realsense_d435", "kinect_v1@320x240", "600,600,320,240,640x480", "600,600,320,240"):
+        said = rf"was labeled with other options \(camera was kinect_v1, now {given}\)"
+        with pytest.raises(UsageError, match=said):
+            app([*common, "--camera", given], standalone_mode=False)
+    app([*common, "--camera", "xtion"], standalone_mode=False)  # the same sensor
+    app(common, standalone_mode=False)  # what is guessed
+    assert contents(out) == first
+    lens = {**df.Camera.preset("kinect_v1").to_dict(), "distortion": [0.1, 0, 0, 0]}
+    (tmp_path / "lens.json").write_text(json.dumps(lens))
+    said = r"now 525,525,319\.5,239\.5,640x480 with distortion 0\.1, 0, 0, 0\)"
+    with pytest.raises(UsageError, match=said):
+        app([*common, "--camera", str(tmp_path / "lens.json")], standalone_mode=False)
+
+
+def test_a_folder_of_an_earlier_version_names_no_preset(frames, tmp_path):
+    """It is continued where the camera is the one that the pictures would be taken for anyway."""
+    out = tmp_path / "said"
+    drawing.write_depth(frames / "room.png", np.full((240, 320), 2000, np.uint16))
+    common = ["label", str(frames / "room.png"), "-o", str(out), "--model", str(MODEL), "--write", "parts"]
+    common += ["--background-removed", "--camera"]
+    app([*common, "kinect_v1@320x240"], standalone_mode=False)
+    record = json.loads((out / "label.json").read_text())
+    record["identity"]["camera"] = None
+    (out / "label.json").write_text(json.dumps(record))
+    first = times(out)
+    app([*common, "kinect_v1@320x240"], standalone_mode=False)
+    assert times(out) == first
+    with pytest.raises(UsageError, match="camera was not given, now kinect_v2"):
+        app([*common, "kinect_v2"], standalone_mode=False)
+
+
+def test_the_guessed_camera_is_another_than_that_of_a_recording(tmp_path):
+    """A recording without --camera has its own."""
+    pytest.importorskip("av", reason="Matroska needs PyAV")
+    with MkvWriter(tmp_path / "room.mkv") as writer:
+        writer.add(df.Frame(np.full((240, 320), 2000, np.uint16), df.Camera(300, 300, 160, 120, 320, 240)))
+    common = ["label", str(tmp_path / "room.mkv"), "-o", str(tmp_path / "said"), "--model", str(MODEL)]
+    common += ["--write", "parts", "--background-removed"]
+    app(common, standalone_mode=False)
+    with pytest.raises(UsageError, match="camera was not given, now kinect_v1@320x240"):
+        app([*common, "--camera", "kinect_v1@320x240"], standalone_mode=False)
 
 
 def test_what_cannot_be_written_stops_the_run(frames, out, monkeypatch):
