@@ -232,7 +232,10 @@ class LabelRun:
         self._options = options or LabelOptions()
         wanted = [kind for kind in outputs if kind in MOTION]
         if wanted and not self._options.is_tracked:
-            raise UsageError(f"{wanted[0]} is written of people who are tracked; add ", Parameter("is_tracked", True))
+            raise UsageError(
+                *(Parameter("outputs", wanted[0]), " needs ", Parameter("is_tracked", True)),
+                f": {wanted[0]} is the motion of a person over time",
+            )
         if self._options.is_world and JOINTS not in outputs:
             outputs = (*outputs, JOINTS)
         self._standing = Standing(frames) if self._options.is_world else None
