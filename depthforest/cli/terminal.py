@@ -267,15 +267,15 @@ def _system_error(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def noted_warnings(category: type[Warning]) -> Iterator[list[Warning | str]]:
-    """Yield a list that collects the warnings of a category that are shown inside the block."""
+def noted_warnings(wanted: type[Warning]) -> Iterator[list[Warning | str]]:
+    """Yield a list that collects the wanted warnings that are shown inside the block."""
     noted: list[Warning | str] = []
     show = warnings.showwarning
 
-    def note(message: Warning | str, kind: type[Warning], *rest: Any, **options: Any) -> None:
-        if issubclass(kind, category):
+    def note(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
+        if issubclass(category, wanted):
             noted.append(message)
-        show(message, kind, *rest, **options)
+        show(message, category, *rest, **options)
 
     warnings.showwarning = note
     try:
