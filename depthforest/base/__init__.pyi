@@ -39,6 +39,7 @@ from .errors import Message as Message
 from .errors import ModelError as ModelError
 from .errors import Parameter as Parameter
 from .errors import PartSetError as PartSetError
+from .errors import UnitWarning as UnitWarning
 from .errors import UsageError as UsageError
 from .errors import counted as counted
 from .errors import tame as tame

@@ -107,3 +107,7 @@ class DepthForestWarning(UserWarning):
 
     def __str__(self) -> str:
         return text_of(self)
+
+
+class UnitWarning(DepthForestWarning):
+    """The unit of the depth is probably wrong."""

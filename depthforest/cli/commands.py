@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ from depthforest import __version__
 from depthforest.base import (
     DepthForestError,
     DepthForestWarning,
+    UnitWarning,
     UsageError,
     counted,
     heed_terminations,
@@ -76,6 +78,7 @@ from depthforest.cli.terminal import (
     end_with,
     frame_table,
     live_lines,
+    noted_warnings,
     on_cluster,
     print_table,
     progress_bar,
@@ -213,7 +216,7 @@ def show(
     frames = open_source(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size, topic=topic)
     _check_apart(inputs, output)
     table, medians = frame_table(), []
-    with progress_bar(frames.total) as advance:
+    with noted_warnings(UnitWarning) as doubts, progress_bar(frames.total) as advance:
         n_drawn, n_listed, failures = draw_frames(
             frames, output, lambda name, frame: medians.append(add_frame(table, name, frame)), advance
         )
@@ -222,7 +225,7 @@ def show(
         listed = f", the first {n_listed} are listed" if n_drawn > n_listed else ""
         print(f"frames drawn into {output}: {n_drawn}{listed}")
     doubt = doubt_depth(medians, frames.options)
-    if doubt is not None:
+    if doubt is not None and not doubts:  # reading has told it otherwise
         complain("warning", doubt.warning())
     end_with(failures)
 
@@ -474,7 +477,7 @@ def synth(
         return
     if output is None:
         raise UsageError("name a folder for the frames with -o")
-    from depthforest.io import check_claim
+    from depthforest.io import check_claim, open_dataset
     from synth import provenance
 
     if not recording:  # fails before bodies are read; a recording has its own check below
@@ -487,6 +490,9 @@ def synth(
             made = Recording(chosen, seed, n=frames, fps=fps, acts=tuple(acts.split(",")))
         check_claim(output, kind, identity=made.identity())
         made[0]
+    n_held = 0
+    with suppress(DepthForestError):  # there is none yet
+        n_held = len(open_dataset(output))
     try:
         with on_cluster(dask), progress_bar(frames) as advance:
             data = produce(made, output, frames, kind=kind, threads=threads, progress=advance)
@@ -500,8 +506,10 @@ def synth(
         cells = [labeled_picture(frame) for frame in data[: min(frames, PREVIEW_FRAMES)]]
         drawing.write_picture(output / "preview.png", drawing.contact_sheet(cells))
     told = f"{counted(len(data), 'frames')} in {output}"
-    if len(data) > frames:
-        told = f"{output} holds {len(data)} frames already; asked for: {frames}"
+    if n_held == frames:
+        told = f"{output} already holds {'this frame' if frames == 1 else f'these {frames} frames'}; nothing to do"
+    elif n_held > frames:
+        told = f"{output} already holds {n_held} frames, more than the {frames} asked for; nothing was rendered"
     print(told + (f"; look at {output / 'preview.png'}" if preview else ""))
 
 

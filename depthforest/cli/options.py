@@ -200,7 +200,8 @@ WriteOption = Annotated[
     str | None,
     typer.Option(
         help="What to write, separated by commas: parts, overlay, confidence, probabilities, json, joints, ply, video; "
-        "with --track also bvh, c3d, gltf, rerun, angles, bones, wide. Default: parts,overlay.",
+        "with --track also bvh, c3d, gltf, rerun, angles, bones, wide. An overlay shows joints only if joints or "
+        "motion are written too, or the folder has joints. Default: parts,overlay.",
     ),
 ]
 FpsOption = Annotated[

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -263,6 +264,24 @@ def _system_error(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "the working folder is gone; change to another and run this again"
     return f"the system refused: {reason(error)}"
+
+
+@contextlib.contextmanager
+def noted_warnings(wanted: type[Warning]) -> Iterator[list[Warning | str]]:
+    """Yield a list that collects the wanted warnings that are shown inside the block."""
+    noted: list[Warning | str] = []
+    show = warnings.showwarning
+
+    def note(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
+        if issubclass(category, wanted):
+            noted.append(message)
+        show(message, category, *rest, **options)
+
+    warnings.showwarning = note
+    try:
+        yield noted
+    finally:
+        warnings.showwarning = show
 
 
 def warn_in_one_line(said: set[str]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DepthForestWarning, FrameError, Message, Parameter, UsageError, is_finite
+from depthforest.base import DepthForestWarning, FrameError, Message, Parameter, UnitWarning, UsageError, is_finite
 from depthforest.frames.camera import check_size
 
 DepthMM = npt.NDArray[np.uint16]
@@ -217,7 +217,7 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
     elif median_m > SUSPICIOUS_FAR_M or (median_m > 3.0 and _divisor(readings) > 1):
         hint = (f"half of the readings would be beyond {median_m:.3g} m; ", *_far_cause(readings))
     if hint:
-        warnings.warn(DepthForestWarning(f"{name}: ", *hint), stacklevel=3)
+        warnings.warn(UnitWarning(f"{name}: ", *hint), stacklevel=3)
 
 
 def _divisor(readings: npt.NDArray[Any]) -> int:

@@ -506,7 +506,10 @@ def _folder(path: Path) -> list[Path]:
         raise FrameError(f"{path}: is a data set; open_dataset opens it, and its frames alone are in {path / 'depth'}")
     files = [path / n for n in names if n.lower().endswith(DEPTH_SUFFIXES) and not n.startswith(".")]
     if not files:
-        raise FrameError(f"{path}: the folder holds no depth images ({', '.join(DEPTH_SUFFIXES)})")
+        raise FrameError(
+            f"{path}: the folder holds no depth images ({', '.join(DEPTH_SUFFIXES)}); name a folder of frames, or a "
+            "recording by its file"
+        )
     return files
 
 

@@ -76,6 +76,8 @@ class OutputFolder(ClaimedFolder):
     is_guessed : callable, optional
         Tells whether the frames have a camera, in JSON form, without being told. So a run that names this camera
         continues one that named none, and the reverse.
+    model_name : callable, optional
+        Returns the name of the model with a digest, None if it is not known.
     is_forced : bool
         Label finished frames again. Frames that were labeled with another identity are removed.
     """
@@ -91,10 +93,11 @@ class OutputFolder(ClaimedFolder):
         *,
         others: Iterable[Path] = (),
         is_guessed: Callable[[Any], bool] = lambda _: False,
+        model_name: Callable[[str], str | None] = lambda _: None,
         is_forced: bool = False,
     ) -> None:
         super().__init__(path)
-        self._is_guessed = is_guessed
+        self._is_guessed, self._model_name = is_guessed, model_name
         self._is_replaced = False
         self._kinds = tuple(kinds)
         self._identity = json.loads(json.dumps(identity))
@@ -226,8 +229,9 @@ class OutputFolder(ClaimedFolder):
         if self._is_forced:
             self._is_replaced = True
             return
+        told = _told(change, self._model_name)
         raise UsageError(
-            f"{self.path}: was labeled with other options ({_told(change)}); name another folder, or pass ",
+            f"{self.path}: was labeled with other options ({told}); name another folder, or pass ",
             Parameter("is_forced", True),
             " to replace those results",
         )
@@ -359,7 +363,7 @@ def _is_newer(outputs: Iterable[Path], inputs: Iterable[Path]) -> bool:
         return False
 
 
-def _told(change: Change) -> str:
+def _told(change: Change, model_name: Callable[[str], str | None]) -> str:
     """Return a change of options as text."""
     key, old, new = change
     if key == "track" and None not in (old, new):
@@ -372,8 +376,12 @@ def _told(change: Change) -> str:
         return str(Change(key, *(size and "x".join(map(str, size)) for size in (old, new))))
     if key == "topic":
         return str(Change(key, *(topics and ", ".join(topics) for topics in (old, new))))
-    if key in ("model", "person_model"):
-        return f"another {key.replace('_', ' ')}"  # only digests are known
+    if key == "model":
+        names = [model_name(digest) for digest in (old, new)]
+        is_known = any(names)
+        return str(Change(key, *(name or "one that is not shipped" for name in names))) if is_known else "another model"
+    if key == "person_model":
+        return "another person model"  # only digests are known
     return str(change)
 
 

@@ -331,7 +331,7 @@ def _other_unit(found: str, median: float, reading: ReadOptions) -> Finding:
     """Return the finding that the unit is wrong, from a median depth that is not a room's."""
     unit = _unit_of(lambda times: ROOM_M[0] <= median * times <= ROOM_M[1], reading)
     where = f"half of the readings are {'within' if median < NEAR_M else 'beyond'} {median:.2g} m"
-    return Finding("scale", (found, f"{where}; the unit is probably another: pass ", *unit))
+    return Finding("scale", (found, f"{where}; the unit is probably wrong: pass ", *unit))
 
 
 def _other_units(reading: ReadOptions) -> dict[str | float, float]:

@@ -29,7 +29,7 @@ from depthforest.base import (
     thread_count,
 )
 from depthforest.cluster import spread
-from depthforest.forest import Forest
+from depthforest.forest import Forest, load, shipped_models
 from depthforest.frames import Camera, Frame, Picture, labels_png
 from depthforest.io import FrameName, FrameSequence
 from depthforest.joints import JointTracks
@@ -154,6 +154,11 @@ def model_digest(forest: Forest) -> str:
     return digest.hexdigest()
 
 
+def shipped_name(digest: str) -> str | None:
+    """Return the name of the shipped model with a digest of `model_digest`; None if it is not a shipped one."""
+    return next((name for name in shipped_models() if model_digest(load(name)) == digest), None)
+
+
 LABEL_BLOCK = 4
 """Frames per task on a cluster."""
 
@@ -232,7 +237,10 @@ class LabelRun:
         self._options = options or LabelOptions()
         wanted = [kind for kind in outputs if kind in MOTION]
         if wanted and not self._options.is_tracked:
-            raise UsageError(f"{wanted[0]} is written of people who are tracked; add ", Parameter("is_tracked", True))
+            raise UsageError(
+                *(Parameter("outputs", wanted[0]), " needs ", Parameter("is_tracked", True)),
+                f": {wanted[0]} is the motion of a person over time",
+            )
         if self._options.is_world and JOINTS not in outputs:
             outputs = (*outputs, JOINTS)
         self._standing = Standing(frames) if self._options.is_world else None
@@ -247,6 +255,7 @@ class LabelRun:
             self._identity,
             others=self._people.files,
             is_guessed=lambda camera: _is_guessed(camera, frames),
+            model_name=shipped_name,
             is_forced=is_forced,
         )
         self._kinds = frame_outputs(outputs)

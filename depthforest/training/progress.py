@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from depthforest.base import counted
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -74,10 +76,10 @@ class Progress:
         if self.event == "finished":
             return f"all {self.n_trees} trees are finished already"
         if self.event == "tree":
-            accuracies = _percent("out of bag", self.out_of_bag) + _percent("forest", self.forest_out_of_bag)
+            accuracies = _percent("out-of-bag accuracy", self.out_of_bag) + _percent("forest", self.forest_out_of_bag)
             return f"{name}: done{accuracies}{left}"
-        figures = f"{self.n_nodes} nodes, {self.n_splits} split, {self.rate / 1e6:.1f} M evaluations/s"
-        accuracy = _percent("out of bag", self.out_of_bag)
+        figures = f"{counted(self.n_nodes, 'nodes')}, {self.n_splits} split, {self.rate / 1e6:.1f} M evaluations/s"
+        accuracy = _percent("out-of-bag accuracy", self.out_of_bag)
         return f"{name}, level {self.level} of {self.depth}: {figures}, gain {self.gain:.3f}{accuracy}{left}"
 
 

@@ -410,13 +410,26 @@ def test_show_doubts_centimeters(tmp_path):
     drawing.write_depth(tmp_path / "cm.png", depth)
     done = run_here("show", "cm.png", "-o", "out", "--camera", "kinect_v1@320x240", cwd=tmp_path)
     assert done.returncode == 0
-    assert b"half of the readings are within 0.3 m; the unit is probably another: pass --scale cm" in done.stderr
+    assert b"half of the readings are within 0.3 m; the unit is probably wrong: pass --scale cm" in done.stderr
     quiet = run_here("show", "cm.png", "-o", "out", "--camera", "kinect_v1@320x240", "--scale", "cm", cwd=tmp_path)
     assert quiet.stderr == b""
+
+
+def test_help_says_when_an_overlay_has_joints():
+    told = " ".join(run_here("label", "--help").stdout.decode().split())
+    assert "An overlay shows joints only if joints or motion are written too, or the folder has joints." in told
+
+
+def test_show_doubts_a_unit_once(tmp_path):
+    """What reading has told is not told again after the table."""
+    depth = np.linspace(9000, 16000, 240 * 320).reshape(240, 320).astype(np.uint16)
+    drawing.write_depth(tmp_path / "tum.png", depth)
+    done = run_here("show", "tum.png", "-o", "out", "--camera", "kinect_v1@320x240", cwd=tmp_path)
+    assert done.stderr.decode().count("half of the readings") == 1
 
 
 def test_show_proposes_units_by_name(tmp_path):
     depth = np.linspace(1500, 4500, 240 * 320).reshape(240, 320).astype(np.uint16)
     drawing.write_depth(tmp_path / "mm.png", depth)
     done = run_here("show", "mm.png", "-o", "out", "--camera", "kinect_v1@320x240", "--scale", "cm", cwd=tmp_path)
-    assert done.stderr.endswith(b"; the unit is probably another: pass --scale mm\n")
+    assert done.stderr.endswith(b"; the unit is probably wrong: pass --scale mm\n")

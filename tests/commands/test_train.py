@@ -38,7 +38,8 @@ def test_trains_on_synthetic_frames_and_says_what_the_model_is(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert re.search(
-        r"tree 2 of 2, level \d of 5: \d+ nodes, .* evaluations/s, gain .*, out of bag .*, .* left", done.stdout
+        r"tree 2 of 2, level \d of 5: \d+ nodes, .* evaluations/s, gain .*, out-of-bag accuracy .*, .* left",
+        done.stdout,
     )
     assert re.search(r"2 trees, \d+ nodes", done.stdout)
     config = TrainConfig(trees=2, depth=5, candidates=20, thresholds=8, pixels_per_frame=40, seed=4)

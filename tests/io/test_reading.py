@@ -202,6 +202,11 @@ def test_unreadable_folders_are_refused(tmp_path):
         (lambda p: df.read_depth(p / "a.npy", CAMERA), FrameError, "holds more than one picture; read_frames"),
         (lambda p: df.read_frames(p, CAMERA), FrameError, "is a data set; open_dataset opens it"),
         (lambda p: df.read_frames(p / "empty", CAMERA), FrameError, "holds no depth images (.png, .tif"),
+        (
+            lambda p: df.read_frames(p / "empty", CAMERA),
+            FrameError,
+            "); name a folder of frames, or a recording by its file",
+        ),
         (lambda p: df.read_frames(f"{p}/*.exr", CAMERA), FrameError, "no file matches"),
         (lambda _: df.read_frames([], CAMERA), UsageError, "no input given"),
         (lambda p: df.read_depth(p / "b.npy"), CameraError, "no camera given, and 32 x 24 is the size of no preset"),

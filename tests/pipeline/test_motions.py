@@ -50,7 +50,7 @@ def test_a_cloud_has_the_labeled_pixels_in_the_colors_of_their_parts(frames, out
 def test_motion_without_tracks_is_refused_before_anything_is_done(frames, out):
     result = run(frames, "-o", out, "--model", MODEL, "--camera", CAMERA, "--write", "bvh")
     assert result.returncode == 2
-    assert said(result)[0].endswith("bvh is written of people who are tracked; add --track")
+    assert said(result)[0].endswith(": --write bvh needs --track: bvh is the motion of a person over time")
     assert not out.exists()
 
 

@@ -18,7 +18,8 @@ from depthforest.cli.commands import app
 from depthforest.cli.options import as_option
 from depthforest.frames import drawing
 from depthforest.pipeline import LabelOptions, LabelRun
-from depthforest.pipeline.outfolder import _is_newer, safe_name
+from depthforest.pipeline.outfolder import OutputFolder, _is_newer, safe_name
+from depthforest.pipeline.run import model_digest, shipped_name
 
 # -- names -------------------------------------------------------------------------------------------------------------
 
@@ -272,6 +273,22 @@ def test_other_options_never_mix(frames, out, tmp_path, monkeypatch, change, mes
     words[1] = str(frames / "f0.png")
     app([*words, *model, *change, "--write", "parts", "--force"], standalone_mode=False)
     assert files(out) == {"label.json", "parts/f0.png"}
+
+
+def test_another_model_is_named_if_it_is_known(frames, out):
+    """By the digest that the record holds."""
+    names = {digest: name for name in ("body31-fast", "body31-top") if (digest := model_digest(df.load(name)))}
+    fast, top = names
+    (out / "parts").mkdir(parents=True)
+    for old, new, message in (
+        (fast, top, r"\(model was body31-fast, now body31-top\)"),
+        (fast, "0" * 64, r"\(model was body31-fast, now one that is not shipped\)"),
+        ("0" * 64, "1" * 64, r"\(another model\)"),
+    ):
+        record = {"schema": 1, "identity": {"model": old}, "sources": {}, "video": None}
+        (out / "label.json").write_text(json.dumps(record))
+        with pytest.raises(UsageError, match=message):
+            OutputFolder(out, ["parts"], [frames / "f0.png"], {"model": new}, model_name=shipped_name)
 
 
 def test_what_was_there_stays_if_nothing_can_be_labeled(frames, out):

@@ -63,15 +63,16 @@ def test_times_are_for_people(seconds, text):
 def test_news_say_everything_in_one_line():
     level = Progress("level", 1, 3, 4, 20, 16, 15, 900, 45_000_000, 0.5, 0.123, 0.25, None, 90.0)
     assert str(level) == (
-        "tree 2 of 3, level 4 of 20: 16 nodes, 15 split, 90.0 M evaluations/s, gain 0.123, out of bag 25.0%, "
+        "tree 2 of 3, level 4 of 20: 16 nodes, 15 split, 90.0 M evaluations/s, gain 0.123, out-of-bag accuracy 25.0%, "
         "1 min 30 s left"
     )
+    assert ": 1 node, 1 split, " in str(Progress("level", 0, 3, 0, 20, n_nodes=1, n_splits=1))
     assert level.to_dict() == {
         "event": "level", "tree": 1, "n_trees": 3, "level": 4, "depth": 20, "n_nodes": 16, "n_splits": 15,
         "n_pixels": 900, "n_evaluations": 45_000_000, "seconds": 0.5, "gain": 0.123, "out_of_bag": 0.25,
         "seconds_left": 90.0, "rate": 90_000_000.0,
     }  # fmt: skip
     tree = Progress("tree", 1, 3, 5, 20, out_of_bag=0.25, forest_out_of_bag=0.5, seconds_left=3.0)
-    assert str(tree) == "tree 2 of 3: done, out of bag 25.0%, forest 50.0%, 3 s left"
+    assert str(tree) == "tree 2 of 3: done, out-of-bag accuracy 25.0%, forest 50.0%, 3 s left"
     assert str(Progress("note", 0, 3, 0, 20, text="by the way")) == "by the way"
     assert str(Progress("finished", 2, 3, 0, 20)) == "all 3 trees are finished already"

@@ -335,7 +335,7 @@ def test_time_left_is_told_and_ends_at_zero(people):
     levels = [n for n in news if n.event == "level"]
     assert all(n.seconds_left is not None and n.seconds_left > 0 for n in levels if n.tree == 0)
     assert [n.seconds_left for n in news if n.event == "tree"][-1] == 0
-    assert re.search(r", out of bag \d+\.\d%, \d+ s left$", str(levels[0]))
+    assert re.search(r", out-of-bag accuracy \d+\.\d%, \d+ s left$", str(levels[0]))
 
 
 def test_bad_options_are_one_clear_line(people):
