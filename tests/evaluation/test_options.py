@@ -32,7 +32,7 @@ def test_options_are_frozen_and_named():
         ({"models": []}, "name at least one model"),
         ({"data": []}, "there is nothing to evaluate on"),
         ({"bench": ["all"]}, "leave out data"),
-        ({"mocap": "clips"}, "give bench too"),
+        ({"mocap": "clips"}, "give bench, too"),
         ({"marks": "m.json"}, "give both"),
         ({"frames": "f"}, "give both"),
         ({"limit": 0}, "1 or more; got 0"),

@@ -295,7 +295,7 @@ def test_an_unlucky_draw_is_drawn_again_but_not_forever():
     assert len(Told.script) == 20 - MAX_TRIES
     drawn = [sample[0][:, 0].tolist() for sample in Told.seen]
     assert drawn[1] != drawn[2]
-    with pytest.raises(UsageError, match="first ToldByDraws has 60 %"):
+    with pytest.raises(UsageError, match="first ToldByDraws is wrong on 60 %"):
         told([bad] * 20, ToldByDraws).fit(X, y)
     assert len(Told.script) == 20 - MAX_TRIES
 
@@ -303,7 +303,7 @@ def test_an_unlucky_draw_is_drawn_again_but_not_forever():
 def test_a_learner_without_chance_is_not_tried_again():
     X, y = numbered(10)
     bad = list(range(6))
-    with pytest.raises(UsageError, match="first Told has 60 %"):
+    with pytest.raises(UsageError, match="first Told is wrong on 60 %"):
         told([bad] * 20).fit(X, y)
     assert len(Told.script) == 19
 

@@ -67,7 +67,7 @@ def test_panels_share_the_scale_of_arrows():
         (lambda: plot_ranking_curves({}), "draws 1 to 10 rankers in one picture, got 0"),
         (
             lambda: plot_ranking_curves(SimpleNamespace()),
-            "needs fitted rankers with train_scores_, SimpleNamespace has",
+            "needs fitted rankers with train_scores_, but SimpleNamespace has",
         ),
     ],
 )
